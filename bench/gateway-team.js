@@ -1,4 +1,5 @@
-// Several gateways on one PostgreSQL: processor time, statements and transactions per request, lock waits, and requests per second.
+// Several gateways on one PostgreSQL, each with the same load: processor time and statements per request, lock waits, and what a gateway
+// costs per second with and without traffic. Every statement is one round trip: none is part of a transaction of several.
 //   npm run build && node bench/gateway-team.js '{"conversations":8,"turns":40}'
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,10 +10,28 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { startPostgres } from './postgres-server.js';
+import { printTable } from './tables/table.js';
 
 const { conversations = 8, turns = 40, gateways = [1, 2, 4] } = JSON.parse(process.argv[2] ?? '{}');
+/** Requests per gateway before anything is counted: connections are made, statements prepared, code compiled. */
+const WARM_TURNS = 60;
+const IDLE_MS = 5000;
 const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const TICK_MS = 10;
+const COLUMNS = [
+  'gateways',
+  'CPU ms/request',
+  'server CPU ms/request',
+  'statements/request',
+  'BEGIN',
+  'lock waits',
+  'per conversation and gateway',
+  'per gateway and s',
+  'idle: statements/s',
+  'idle: CPU ms/s',
+  'requests/s',
+];
+
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-team-bench-'));
 const server = await startPostgres();
 const admin = new pg.Client({ connectionString: server.url });
@@ -27,10 +46,11 @@ try {
   await server.kill();
   await server.start();
   console.log(
-    `${conversations} conversations of ${turns} requests, each request at the next gateway; ${availableParallelism()} cores\n`,
+    `${conversations} conversations of ${turns} requests for each gateway, each request at the next gateway; ${availableParallelism()} cores\n`,
   );
-  console.log('gateways  CPU ms/request  statements/request  transactions/request  lock waits seen  requests/s');
-  for (const count of gateways) console.log(await measure(count));
+  const rows = [];
+  for (const count of gateways) rows.push(await measure(count));
+  console.log(printTable({ title: 'Gateways on one PostgreSQL', columns: COLUMNS, rows }));
 } finally {
   upstream.close();
   upstream.closeAllConnections();
@@ -42,35 +62,63 @@ async function measure(count) {
   const database = `team_${count}`;
   const url = await createDatabase(database);
   const running = await Promise.all(Array.from({ length: count }, () => startGateway(url)));
+  try {
+    return await measureRunning(running, url, database);
+  } finally {
+    await Promise.all(running.map(({ stop }) => stop()));
+  }
+}
+
+async function measureRunning(running, url, database) {
+  const count = running.length;
   const watcher = new pg.Client({ connectionString: url, application_name: 'bench' });
   await watcher.connect();
-  // The first requests connect, prepare statements and compile code.
-  await converse(running, { name: 'warm', turns: 10 });
-  const before = { cpuMs: cpuOf(running), ...(await countsOf(watcher, database)) };
+  const total = count * conversations;
+  const converseAll = (name, length) =>
+    Promise.all(
+      Array.from({ length: total }, (_, i) => converse(running, { name: `${name}${i}`, turns: length, at: i })),
+    );
+  const countAll = async () => ({
+    cpuMs: cpuOf(running),
+    serverMs: serverCpu(),
+    ...(await countsOf(watcher, database)),
+  });
+  await converseAll('warm', WARM_TURNS);
+  await flushed();
+  const before = await countAll();
   const locks = watchLocks(watcher);
   const began = performance.now();
-  await Promise.all(Array.from({ length: conversations }, (_, i) => converse(running, { name: `c${i}`, turns })));
+  await converseAll('c', turns);
   const seconds = (performance.now() - began) / 1000;
   const lockWaits = await locks.stop();
-  // Records are written behind the requests, a second later.
-  await new Promise((resolve) => setTimeout(resolve, 1500));
-  const after = { cpuMs: cpuOf(running), ...(await countsOf(watcher, database)) };
-  after.transactions -= lockWaits.looks;
+  await flushed();
+  const after = await countAll();
+  const counted = (performance.now() - began) / 1000;
+  await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+  const idle = await countAll();
   await watcher.end();
-  await Promise.all(running.map(({ stop }) => stop()));
-  const requests = conversations * turns;
-  const per = (name) => ((after[name] - before[name]) / requests).toFixed(2);
+  const requests = total * turns;
+  const per = (name, divisor) => ((after[name] - before[name]) / divisor).toFixed(2);
+  const idlePer = (name) => ((idle[name] - after[name]) / count / (IDLE_MS / 1000)).toFixed(2);
+  const idleStatements = ['requests', 'conversations', 'seconds'].reduce((sum, name) => sum + Number(idlePer(name)), 0);
   const cells = [
-    per('cpuMs'),
-    per('statements'),
-    per('transactions'),
-    `${lockWaits.waits} of ${lockWaits.looks} looks`,
+    per('cpuMs', requests),
+    per('serverMs', requests),
+    per('requests', requests),
+    String(after.begins - before.begins),
+    `${lockWaits.waits} in ${lockWaits.looks} looks`,
+    per('conversations', total * count),
+    per('seconds', count * counted),
+    idleStatements.toFixed(2),
+    idlePer('cpuMs'),
+    (requests / seconds).toFixed(0),
   ];
-  return [
-    String(count).padEnd(8),
-    ...cells.map((cell) => cell.padStart(18)),
-    (requests / seconds).toFixed(0).padStart(10),
-  ].join(' ');
+  return { cells: [String(count), ...cells], values: {} };
+}
+
+/** Records are written behind the requests, a second later. */
+async function flushed() {
+  await new Promise((resolve) => setTimeout(resolve, 1500));
 }
 
 async function createDatabase(name) {
@@ -123,16 +171,25 @@ function cpuOf(running) {
   }, 0);
 }
 
-/** Statements of the gateways, and transactions in their database. */
+/** Processor time of all processes of the server. */
+function serverCpu() {
+  return server.pids().reduce((sum, pid) => sum + cpuOf([{ pid }]), 0);
+}
+
+/**
+ * Statements of the gateways by what they grow with: requests; conversations at each gateway (when a session was used last);
+ * seconds of each gateway (records of requests, and whether something was deleted).
+ */
 async function countsOf(client, database) {
   const { rows } = await client.query(
-    "SELECT coalesce(sum(calls), 0) AS statements FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE datname = $1 AND query !~ 'pg_stat'",
+    `SELECT CASE WHEN query ~ '^BEGIN' THEN 'begins' WHEN query ~ '"\\.uses' THEN 'conversations'
+       WHEN query ~ '"\\.(records|deletions)' THEN 'seconds' ELSE 'requests' END AS kind, sum(calls)::integer AS calls
+     FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE datname = $1 AND query !~ 'pg_stat' GROUP BY 1`,
     [database],
   );
-  const { rows: totals } = await client.query('SELECT xact_commit FROM pg_stat_database WHERE datname = $1', [
-    database,
-  ]);
-  return { statements: Number(rows[0].statements), transactions: Number(totals[0].xact_commit) };
+  const found = { begins: 0, conversations: 0, seconds: 0, requests: 0 };
+  for (const { kind, calls } of rows) found[kind] = calls;
+  return found;
 }
 
 /** Looks for sessions that wait for a lock. Its own looks are no more than one in 50 ms. */
@@ -158,10 +215,10 @@ function watchLocks(client) {
 }
 
 /** One conversation, which grows by a call and its result with each request. */
-async function converse(running, { name, turns: count }) {
+async function converse(running, { name, turns: count, at }) {
   const messages = [{ role: 'user', content: `Task of ${name}` }];
   for (let turn = 0; turn < count; turn++) {
-    const { url } = running[turn % running.length];
+    const { url } = running[(at + turn) % running.length];
     const answered = await fetch(`${url}/v1/messages`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': `key-of-${name}`, 'anthropic-version': '2023-06-01' },

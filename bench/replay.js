@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { priceLists, readContender, replayFile } from '../dist/lab/index.js';
+import { priceLists, readReplayPolicy, replayFile } from '../dist/lab/index.js';
 import { createRun, toOpenAIChat } from './histories.js';
 import { median, sink } from './measure.js';
 
@@ -45,7 +45,7 @@ function write(count, seed) {
 async function measure(file) {
   const setting = {
     counter: (text) => text.length / 4,
-    contenders: POLICIES.map(readContender),
+    policies: POLICIES.map(readReplayPolicy),
     prices: LISTS.map((name) => priceLists[name]),
     systemTokens: 0,
     contextLimit: undefined,

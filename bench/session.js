@@ -3,7 +3,7 @@ import { closeSync, fdatasync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { median } from './measure.js';
 
-const { openSession } = await import('../dist/manager/open-session.js');
+const { openSession } = await import('../dist/manager/session/open-session.js');
 
 const tasks = { fill, open, single };
 const request = JSON.parse(process.argv[2]);

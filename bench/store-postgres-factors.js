@@ -10,6 +10,7 @@ import { median, textOf } from './store-texts.js';
 import { printTable } from './tables/table.js';
 
 const BATCH = 1000;
+const RAW = { getTypeParser: () => (value) => value };
 const { rounds } = JSON.parse(process.argv[2]);
 const server = await startPostgres();
 // One connection: the process behind it is the one whose time is read.
@@ -97,19 +98,24 @@ function puts() {
 }
 
 function manyReads() {
-  const ask = (name, text, values) => pool.query({ name, text, values });
+  const keyed = 'SELECT handle, body FROM keyed WHERE tenant = $1 AND handle = ANY ($2)';
   return {
     'one bare table': (items) =>
-      ask('many', 'SELECT text FROM bare WHERE id = ANY ($1)', [items.map(({ id }) => `p${id}`)]),
-    'under handles, as bytes': (items) =>
-      ask(
-        'keyedMany',
-        `SELECT handle, convert_from(body, 'UTF8') AS body FROM keyed WHERE tenant = $1 AND handle = ANY ($2)`,
-        ['default', items.map(({ handle }) => handle)],
-      ),
-    'and references': (items) => ask('ours', statements.getMany.text, ['default', items.map(({ handle }) => handle)]),
+      pool.query({
+        name: 'many',
+        text: 'SELECT text FROM bare WHERE id = ANY ($1)',
+        values: [items.map(({ id }) => `p${id}`)],
+      }),
+    'under handles, as bytes': (items) => askBinary('keyedMany', keyed, items),
+    'and references': (items) => askBinary('ours', statements.getMany.text, items),
     'the store: and every text hashed again': (items) => store.getMany(items.map(({ handle }) => handle)),
   };
+}
+
+/** As the store asks: see `askBinary` of its connection. */
+function askBinary(name, text, items) {
+  const values = ['default', items.map(({ handle }) => handle)];
+  return pool.query({ name, text, values, types: RAW, binary: true, rowMode: 'array' });
 }
 
 function reads() {
@@ -117,7 +123,14 @@ function reads() {
     'one bare table': ({ id }) =>
       pool.query({ name: 'one', text: 'SELECT text FROM bare WHERE id = $1', values: [`p${id}`] }),
     'under a handle, with references': ({ handle }) =>
-      pool.query({ name: 'ourOne', text: statements.getOne.text, values: ['default', handle] }),
+      pool.query({
+        name: 'ourOne',
+        text: statements.getOne.text,
+        values: ['default', handle],
+        types: RAW,
+        binary: true,
+        rowMode: 'array',
+      }),
     'the store: and hashed again': ({ handle }) => store.get(handle),
   };
 }

@@ -27,9 +27,9 @@ async function chat(directory: string): Promise<void> {
 async function watch(): Promise<void> {
   const directory = mkdtempSync(join(tmpdir(), 'palimpsest-chat-'));
   for (let i = 0; i < 3; i++) {
-    const { signal, stdout } = spawnSync(process.execPath, [program ?? fileURLToPath(import.meta.url), directory], {
-      encoding: 'utf8',
-    });
+    // With the options of this process: tsx is one of them.
+    const args = [...process.execArgv, program ?? fileURLToPath(import.meta.url), directory];
+    const { signal, stdout } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     assert.equal(signal, 'SIGKILL');
     process.stdout.write(stdout);
   }

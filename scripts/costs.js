@@ -8,7 +8,7 @@ import {
   count,
   missesPer100,
   percent,
-  play,
+  replayRuns,
   sum,
   table,
   worst,
@@ -126,7 +126,7 @@ function losses(runs) {
 }
 
 async function playLong(policies, more) {
-  const runs = await play(policies, LISTS, more);
+  const runs = await replayRuns(policies, LISTS, more);
   return runs.filter(({ turns }) => turns >= LEAST_TURNS);
 }
 

@@ -1,12 +1,34 @@
 // Writes docs/exports.md from the sources: what each door of package.json exports. --check only compares.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, posix } from 'node:path';
-import { parseAst } from 'vitest/node';
+import { dirname } from 'node:path';
+import { doorsOf } from './doors.js';
+import { exportsOf } from './exports.js';
+import { membersOf } from './members.js';
 
 const FILE = 'docs/exports.md';
+const MAIN =
+  /^(fit|fitAndStore|recall|recallTool|replay|runAgent|resumeAgent|sweepSessions|listen|stateless|ContextManager|HistoryReducer)$|^(create|open|define|detect|from|load|serve|list|delete|drop|render|trim|extract)[A-Z]|^read(Runs|Log|Usage|SessionEvents)$|Tokens$/;
 
-const { page, silent } = writePage(JSON.parse(readFileSync('package.json', 'utf8')));
-if (silent.length > 0) console.error(`Without a doc comment: ${silent.join(', ')}`);
+const doors = doorsOf('.');
+const { page, silent } = writePage();
+const members = membersOf(doors);
+tell('Without a doc comment', [
+  ...silent,
+  ...members.filter(({ comment }) => comment === '').map(({ owner, name, file }) => `${owner}.${name} (${file})`),
+]);
+tell(
+  'Without @default',
+  members
+    .filter(({ comment, isOption }) => isOption && comment !== '' && !comment.includes('@default'))
+    .map(({ owner, name, file }) => `${owner}.${name} (${file})`),
+);
+tell(
+  'Without @example',
+  doors
+    .flatMap(({ door, source }) => [...exportsOf(source).values()].map((found) => ({ door, ...found })))
+    .filter((found) => isMain(found) && !found.comment.includes('@example'))
+    .map(({ door, name }) => `${name} (${door})`),
+);
 if (process.argv.includes('--check')) {
   const found = existsSync(FILE) ? readFileSync(FILE, 'utf8') : '';
   if (found !== page) {
@@ -18,16 +40,25 @@ if (process.argv.includes('--check')) {
   writeFileSync(FILE, page);
 }
 
+/** A function or class that a program begins with: every policy, every adapter, and all that makes, opens, reads or runs something. */
+function isMain({ name, kind, file }) {
+  if (name === 'palimpsest') return true;
+  if (kind !== 'function' && kind !== 'class') return false;
+  return /\/plan\/policies\//.test(file) || MAIN.test(name);
+}
+
+function tell(heading, names) {
+  if (names.length > 0) console.error(`${heading}: ${names.join(', ')}`);
+}
+
 /** The page, and the exports that have nothing to say for themselves. */
-function writePage({ name, exports }) {
-  const doors = Object.entries(exports).flatMap(([door, target]) =>
-    target.types ? [{ door: posix.join(name, door), file: sourceOf(target.types) }] : [],
-  );
+function writePage() {
   const silent = new Set();
-  const sections = doors.map(({ door, file }) => {
-    const lines = [...exportsOf(file).values()].sort(byName).map((found) => {
-      if (found.about === '') silent.add(`${found.name} (${found.file})`);
-      return `- [\`${found.name}\`](../${found.file}), ${found.kind}${found.about && `: ${found.about}`}`;
+  const sections = doors.map(({ door, source }) => {
+    const lines = [...exportsOf(source).values()].sort(byName).map(({ name, kind, file, comment }) => {
+      const about = firstSentence(comment);
+      if (about === '') silent.add(`${name} (${file})`);
+      return `- [\`${name}\`](../${file}), ${kind}${about && `: ${about}`}`;
     });
     // A list, not a table: formatters align tables, and would disagree with this script.
     return [`## \`${door}\``, '', ...lines].join('\n');
@@ -36,86 +67,19 @@ function writePage({ name, exports }) {
   return { page: `${['# Exports', intro, ...sections].join('\n\n')}\n`, silent: [...silent] };
 }
 
-function sourceOf(types) {
-  return posix
-    .normalize(types)
-    .replace(/^dist\//, 'src/')
-    .replace(/\.d\.ts$/, '.ts');
-}
-
-/** What can be called stands before what can only be named. */
+/** Functions and classes come before types. */
 function byName(a, b) {
   const order = Number(a.kind === 'type') - Number(b.kind === 'type');
   return order || (a.name.toLowerCase() < b.name.toLowerCase() ? -1 : 1);
 }
 
-/** Name to declaration, followed through every `export … from`. */
-function exportsOf(file) {
-  const module = read(file);
-  const found = new Map();
-  for (const node of module.body) {
-    if (node.type === 'ExportAllDeclaration') {
-      for (const [name, declaration] of exportsOf(resolve(file, node.source.value))) found.set(name, declaration);
-    }
-    if (node.type !== 'ExportNamedDeclaration') continue;
-    for (const declaration of declared(node.declaration, node, module)) {
-      // The first of several overloads has the comment.
-      if (!found.has(declaration.name)) found.set(declaration.name, declaration);
-    }
-    for (const { local, exported, exportKind } of node.specifiers) {
-      const from = node.source
-        ? exportsOf(resolve(file, node.source.value)).get(local.name)
-        : follow(module, local.name);
-      if (!from) throw new Error(`${file} exports ${local.name}, which could not be found`);
-      const isType = node.exportKind === 'type' || exportKind === 'type';
-      found.set(exported.name, { ...from, name: exported.name, ...(isType ? { kind: 'type' } : {}) });
-    }
-  }
-  return found;
-}
-
-/** A name that a file declares or imports, and exports in a statement of its own. */
-function follow(module, name) {
-  for (const node of module.body) {
-    const own = declared(node, node, module).find((declaration) => declaration.name === name);
-    if (own) return own;
-    const imported = node.type === 'ImportDeclaration' && node.specifiers.find((one) => one.local.name === name);
-    if (imported) return exportsOf(resolve(module.file, node.source.value)).get(imported.imported.name);
-  }
-  return undefined;
-}
-
-/** The declarations in a statement, each with its kind and the first sentence of the comment above it. */
-function declared(node, statement, { file, text }) {
-  const make = (id, kind) => ({ name: id.name, kind, file, about: sentenceAbove(text, statement.start) });
-  if (node?.type === 'FunctionDeclaration' || node?.type === 'TSDeclareFunction') return [make(node.id, 'function')];
-  if (node?.type === 'ClassDeclaration') return [make(node.id, 'class')];
-  if (node?.type === 'TSInterfaceDeclaration' || node?.type === 'TSTypeAliasDeclaration')
-    return [make(node.id, 'type')];
-  if (node?.type !== 'VariableDeclaration') return [];
-  const isFunction = (init) => init?.type === 'ArrowFunctionExpression' || init?.type === 'FunctionExpression';
-  return node.declarations.map(({ id, init }) => make(id, isFunction(init) ? 'function' : 'const'));
-}
-
-function sentenceAbove(text, start) {
-  const above = text.slice(0, start).trimEnd();
-  const begin = above.lastIndexOf('/*');
-  if (!above.endsWith('*/') || above[begin + 2] !== '*') return '';
-  const words = above.slice(begin + 3, -2).replace(/^\s*\*/gm, ' ');
+function firstSentence(comment) {
+  const words = comment.slice(3, -2).replace(/^\s*\*/gm, ' ');
   const [line = ''] = words
     .replace(/\s+/g, ' ')
     .trim()
     .split(/(?:^| )@[a-z]/, 1);
   return /^.+?[.!?](?= [A-Z`'"]|$)/.exec(line)?.[0] ?? line;
-}
-
-function read(file) {
-  const text = readFileSync(file, 'utf8');
-  return { file, text, body: parseAst(text, { lang: 'ts' }, file).body };
-}
-
-function resolve(file, specifier) {
-  return posix.join(posix.dirname(file), specifier);
 }
 
 function firstDifference(found, page) {

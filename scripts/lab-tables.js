@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
-import { findLogs, priceLists, readContender, replay, replayFile } from '../dist/lab/index.js';
+import { findLogs, priceLists, readReplayPolicy, replay, replayFile } from '../dist/lab/index.js';
 
 const folder = process.argv.slice(2).find((word) => !word.startsWith('--')) ?? '../shared/corpus';
 
@@ -31,10 +31,10 @@ function format(file, input) {
 }
 
 /** The runs of the folder under each policy and price list. */
-export async function play(policies, lists, more = {}) {
+export async function replayRuns(policies, lists, more = {}) {
   const setting = {
     counter: (text) => text.length / 4,
-    contenders: policies.map(readContender),
+    policies: policies.map(readReplayPolicy),
     prices: lists.map((name) => priceLists[name]),
     systemTokens: 0,
     contextLimit: undefined,
@@ -42,7 +42,11 @@ export async function play(policies, lists, more = {}) {
     keepSchedules: false,
     ...more,
   };
-  const { result } = await replay([folder], { policies, prices: lists, play: (file) => replayFile(file, setting) });
+  const { result } = await replay([folder], {
+    policies,
+    prices: lists,
+    replayFile: (file) => replayFile(file, setting),
+  });
   return result.runs;
 }
 

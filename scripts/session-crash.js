@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pick, randomFrom, runAndKill, say, whenKilled } from './kill-child.js';
 
-const { openSession } = await import('../dist/manager/open-session.js');
+const { openSession } = await import('../dist/manager/session/open-session.js');
 const { readSessionEvents } = await import('../dist/manager/session/read-session-events.js');
 const { chat } = await import('../dist/formats/chat.js');
 const { slidingWindow } = await import('../dist/plan/policies/sliding-window.js');

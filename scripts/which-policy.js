@@ -8,7 +8,7 @@ import {
   count,
   missesPer100,
   percent,
-  play,
+  replayRuns,
   table,
   worst,
   writeTables,
@@ -54,7 +54,7 @@ const SIZES = {
 
 await writeTables('docs/which-policy.md', 'scripts/which-policy.js', async () => {
   const windows = KINDS.flatMap((kind) => WINDOWS.map(WITH_WINDOW[kind]));
-  const runs = await play(['none', ...windows, NO_ARRIVAL, 'hybrid', 'clear-tool-uses'], LISTS);
+  const runs = await replayRuns(['none', ...windows, NO_ARRIVAL, 'hybrid', 'clear-tool-uses'], LISTS);
   const of = Object.fromEntries(Object.entries(GROUPS).map(([name, isIn]) => [name, runs.filter(isIn)]));
   return {
     runs: described(of),

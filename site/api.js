@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Application } from 'typedoc';
-import { doorsOf } from './doors.js';
+import { doorsOf } from '../scripts/doors.js';
 
 const [repository, folder] = process.argv.slice(2);
 const doors = doorsOf(repository);

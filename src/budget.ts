@@ -1,4 +1,4 @@
-/** Model windows: lower-cased name, first match wins, so the specific stand before their family. */
+/** Model windows: lower-cased name. The first match wins, so specific names come before their family. */
 const WINDOWS: readonly (readonly [part: string, tokens: number])[] = [
   ['gpt-5', 400_000],
   ['gpt-4.1', 1_000_000],
@@ -23,12 +23,12 @@ const WINDOWS: readonly (readonly [part: string, tokens: number])[] = [
 
 export const UNKNOWN_MODEL_WINDOW = 128_000;
 
-/** The context window of a model, in tokens; 128,000 where it is not known. A user's own table is looked at first, in its own order. */
+/** The context window of a model, in tokens; 128,000 if unknown. The user's own table comes first, in its own order. */
 export function defaultContextWindow(model: string, own: Readonly<Record<string, number>> = {}): number {
   return knownContextWindow(model, own) ?? UNKNOWN_MODEL_WINDOW;
 }
 
-/** The context window of a model; undefined where neither table has its name. */
+/** The context window of a model; undefined if neither table has its name. */
 export function knownContextWindow(model: string, own: Readonly<Record<string, number>> = {}): number | undefined {
   const name = model.toLowerCase();
   for (const [part, tokens] of Object.entries(own)) if (name.includes(part.toLowerCase())) return tokens;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prose, range, toolTurn, user } from '../test/seeds/support.ts';
+import { prose, range, toolTurn, user } from '../test/support/chat.ts';
 import { arrival, budget, type CoreFitOptions, fit as fitCore, oldTexts } from './core.ts';
 import { chat } from './formats/index.ts';
 import { breakEven, type ChatMessage, fit, hybrid, type Policy, slidingWindow } from './index.ts';
@@ -17,7 +17,7 @@ function turnOf(i: number): ChatMessage[] {
 
 const parts = { arrival, budget, oldTexts };
 
-/** The code and the text of the error that `fit` of this door throws. */
+/** The code and the text of the error that `fit` of `palimpsest/core` throws. */
 function refusal(options: Omit<CoreFitOptions, 'format'>): string {
   try {
     fitCore(messages, { format: chat, ...options });

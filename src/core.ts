@@ -7,15 +7,31 @@ import type { Policy } from './plan/policy.ts';
 import { readsLittle } from './plan/unknown-format.ts';
 import { handleOf } from './store/handle.ts';
 
-/** Options of `fit` at this door: format, policy and parts are imported by the caller, so that a bundle has no others. */
+/** Options of `fit` of `palimpsest/core`. The caller imports format, policy and parts, so a bundle has no others. */
 export interface CoreFitOptions extends FitOptions {
+  /** The format of the messages, imported by name, such as `anthropic`. */
   readonly format: AnyFormat;
+  /** The rule that chooses what is masked, such as `slidingWindow()`. */
   readonly policy: Policy;
-  /** Parts that only some options and policies need, such as `{ budget }` for `maxTokens`. A missing part is refused. */
+  /**
+   * Parts that only some options and policies need, such as `{ budget }` for `maxTokens`. A missing part is refused.
+   * @default none
+   */
   readonly parts?: PlannerParts;
 }
 
-/** `fit` for small bundles: it detects no format, and has no policy and no parts of its own. */
+/**
+ * `fit` for small bundles: it detects no format, and has no policy and no parts of its own.
+ *
+ * @example
+ * ```ts
+ * import { slidingWindow } from 'palimpsest';
+ * import { budget, fit } from 'palimpsest/core';
+ * import { chat } from 'palimpsest/formats';
+ *
+ * const { messages } = fit(history, { format: chat, policy: slidingWindow(), parts: { budget }, maxTokens: 100_000 });
+ * ```
+ */
 export function fit<M>(messages: readonly M[], options: CoreFitOptions): FitResult<M> {
   const { parts = {}, ...rest } = given('fit', options ?? {});
   const { format, policy } = rest;

@@ -21,6 +21,7 @@ export type ErrorCode =
 /** The one error of this package: `code` is for programs, the text says what was expected, found, and what to do. */
 export class PalimpsestError extends Error {
   override readonly name = 'PalimpsestError';
+  /** The kind of the error. Programs compare this, not the text. */
   readonly code: ErrorCode;
 
   constructor(code: ErrorCode, message: string, options?: ErrorOptions) {

@@ -7,15 +7,32 @@ import { handleOf } from './store/handle.ts';
 
 /**
  * Fits a history into its budget: masks old tool output first, and summarises, drops and clips only if that is not enough.
- * Pure: the input is never changed, and what no edit names is `===` what came in.
+ * Pure: the input is never changed, and messages that no edit names are `===` those that came in.
+ *
+ * @example
+ * ```ts
+ * import { fit } from 'palimpsest';
+ *
+ * const { messages, report } = fit(history, { model: 'claude-sonnet-5', maxTokens: 100_000 });
+ * console.log(report.tokens, report.decision.because); // send `messages` in place of `history`
+ * ```
  */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
   return fitCore(messages, { handleOf, ...given('fit', options) });
 }
 
 /**
- * Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole.
+ * Plans turn by turn. `add` takes time for new messages only, and the plan is the one `fit` would make of the whole history.
  * Name the type of your messages: `createPlanner<MyMessage>({ format: openaiChat })`.
+ *
+ * @example
+ * ```ts
+ * import { type ChatMessage, createPlanner } from 'palimpsest';
+ *
+ * const planner = createPlanner<ChatMessage>({ format: 'chat', maxTokens: 100_000 });
+ * planner.add(...history);
+ * const { messages, hidden } = planner.result();
+ * ```
  */
 export function createPlanner<M>(options: PlannerOptions): Planner<M> {
   const { format: named } = given('createPlanner', options ?? {});
@@ -24,8 +41,9 @@ export function createPlanner<M>(options: PlannerOptions): Planner<M> {
   return createCorePlanner(format, { handleOf, ...options });
 }
 
-/** Options of `createPlanner`: those of `fit`, and a format, since there are no messages yet to tell it from. */
+/** Options of `createPlanner`: those of `fit`, and a format, because there are no messages yet to detect it from. */
 export interface PlannerOptions extends FitOptions {
+  /** The format of the messages that `add` gets: one of `palimpsest/formats`, or its name. */
   readonly format: AnyFormat | FormatName;
 }
 
@@ -96,10 +114,10 @@ export {
 } from './plan/policy.ts';
 export { type CacheLookup, type OwnPrices, type PriceName, type Prices, priceLists, pricesOf } from './plan/prices.ts';
 export type { Decision, Report, Requirement } from './plan/report.ts';
-export type { KindShares } from './plan/ripening.ts';
 export type { SummaryAuthor, SummaryWriter } from './plan/summary.ts';
 export type { ToolKind } from './plan/tool-kind.ts';
 export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts';
+export type { KindShares } from './plan/window-by-kind.ts';
 export { type FitAndStoreOptions, fitAndStore } from './store/fit-and-store.ts';
 export { handleOf } from './store/handle.ts';
 export type { AsyncSummaryWriter } from './store/summary-log.ts';

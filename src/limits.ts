@@ -1,15 +1,15 @@
 /**
- * Every limit on what comes from outside and is kept or worked on. Each comment says what happens beyond the limit, and
- * `docs/limits.md` is made from them. Limits that an operator can set are defaults: `gateway.limits` in `palimpsest.yaml`.
+ * All limits on input that is kept or processed. Each comment says what happens beyond the limit, and `docs/limits.md` is made from
+ * them. Limits that an operator can set are defaults: `gateway.limits` in `palimpsest.yaml`.
  */
 
 /** A request to the gateway. */
 export const requestLimits = {
   /** A larger body streams through unread. Set with `gateway.limits.body_bytes`. */
   bodyBytes: 64 * 1024 * 1024,
-  /** A compressed body that grows to more than so many times its size passes through unread. */
+  /** A compressed body that grows to more than this many times its size passes through unread. */
   bodyRatio: 100,
-  /** A body or answer in zstd that asks for a larger window is not decompressed. It is the most that RFC 9659 allows. */
+  /** A body or answer in zstd that asks for a larger window is not decompressed. It is the largest that RFC 9659 allows. */
   zstdWindowBytes: 8 * 1024 * 1024,
   /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
   jsonValues: 100_000,
@@ -19,29 +19,29 @@ export const requestLimits = {
   jsonDepth: 256,
   /** A request with a longer model name passes through unread. */
   modelChars: 256,
-  /** A longer id of a session is not used: the session is then known by its first messages. */
+  /** A longer id of a session is not used: the session is then identified by its first messages. */
   sessionIdChars: 512,
   /** A longer path is cut in receipts. */
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
   connectMs: 30_000,
-  /** A client's connection that is idle for longer is closed. It is more than balancers keep theirs, so that none sends into a closed one. */
+  /** A client's connection that is idle for longer is closed. Balancers close theirs earlier, so none sends into a closed one. */
   idleMs: 75_000,
-  /** A request that has passed so many gateways is refused with 508. */
+  /** A request that has passed this many gateways is refused with 508. */
   hops: 8,
   /** A longer host or origin is cut in the error that refuses it. */
   refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
-  /** A request with tool results waits so long for the store if this process has not loaded its conversation, or if other gateways use the store too: masks may have been sent before. If the store takes longer, nothing is masked in this request, and until the store has answered no other request waits so long. */
+  /** A request with tool results waits this long for the store if masks of its conversation may be unknown here: this process has not loaded the conversation, or other gateways use the store too. If the store takes longer, nothing is masked in this request, and no other request waits this long until the store has answered. */
   storeLoadMs: 5000,
-  /** If the store has not answered a question for so long, the next request asks it again. */
+  /** If the store has not answered a query for this long, the next request asks again. */
   storeGiveUpMs: 60_000,
 } as const;
 
 /** The answer of an upstream: its bytes always reach the client unchanged. */
 export const answerLimits = {
-  /** Usage is not looked for behind so many decompressed bytes. Set with `gateway.limits.answer_bytes`. */
+  /** Usage is searched only in this many decompressed bytes. Set with `gateway.limits.answer_bytes`. */
   bytes: 64 * 1024 * 1024,
   /** A longer event, or a longer answer that is one document, is not searched for usage. */
   eventBytes: 16 * 1024 * 1024,
@@ -49,11 +49,11 @@ export const answerLimits = {
   jsonValues: 100_000,
   /** An answer that takes longer to read is no longer read for usage. */
   readMs: 1000,
-  /** An answer that decompresses to more than so many times its size, and to more than `bombBytes`, is no longer read for usage. */
+  /** An answer that decompresses to more than this many times its size, and to more than `bombBytes`, is no longer read for usage. */
   ratio: 100,
-  /** An answer that decompresses to less is no bomb, whatever its ratio. */
+  /** An answer that decompresses to less is not a bomb, whatever its ratio. */
   bombBytes: 1024 * 1024,
-  /** If usage has a larger number, it is not believed: the tokens are estimated. */
+  /** If usage has a larger number, it is ignored: the tokens are estimated. */
   tokens: 1_000_000_000,
   /** A longer reason phrase is cut. */
   reasonChars: 1000,
@@ -75,63 +75,63 @@ export const answerLimits = {
 
 /** Records of the gateway, in memory. */
 export const recordLimits = {
-  /** The receipts of the conversation unused for longest are forgotten, then the conversation; totals stay. */
+  /** The receipts of the least recently used conversation are forgotten, then the conversation; totals stay. */
   conversations: 1000,
   /** The oldest receipt of the conversation is forgotten; totals stay. */
   receiptsPerConversation: 500,
-  /** The receipts of the conversations unused for longest are forgotten; totals stay. */
+  /** The receipts of the least recently used conversations are forgotten; totals stay. */
   receipts: 10_000,
   /** Further masks of a conversation are not listed. */
   masksPerConversation: 2000,
   /** A longer tool name is cut in the store and in the list of masks. */
   toolChars: 128,
-  /** For each tenant: if more records of requests wait to be written to the store, further ones are dropped. The log tells, and `/metrics` counts them. */
+  /** For each tenant: if more records of requests wait to be written to the store, further ones are dropped. The log reports it, and `/metrics` counts them. */
   unwritten: 10_000,
   /** Records that the store has not taken by then are lost when a gateway stops. */
   closeMs: 5000,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
-  /** The reports that pages asked for in the last half minute are made again. */
+  /** Further reports of the last half minute are not cached. */
   reports: 20,
 } as const;
 
 /** Requests that the gateway keeps in memory, for each tenant and provider. */
 export const memoryLimits = {
-  /** The requests unused for longest are forgotten; they are read again when they come back. */
+  /** The least recently used requests are forgotten; they are read again when they come back. */
   requestBytes: 256 * 1024 * 1024,
-  /** For each tenant without a store: the texts of the conversations unused for longest are deleted, and stored again with their next request. A conversation that outgrows it alone gets no new masks. Set with `limits.memoryStoreBytes` of `createGateway`. */
+  /** For each tenant without a store: the texts of the least recently used conversations are deleted, and stored again with their next request. A conversation that exceeds it alone gets no new masks. Set with `limits.memoryStoreBytes` of `createGateway`. */
   storeBytes: 256 * 1024 * 1024,
-  /** The conversations unused for longest are forgotten. */
+  /** The least recently used conversations are forgotten. */
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
-  /** The use of the provider's cache that is oldest is forgotten: that history then counts as neither warm nor cold. */
+  /** The oldest use of the provider's cache is forgotten: that history then counts as neither warm nor cold. */
   cacheUsesPerConversation: 256,
   /** No new event of a conversation is recorded, so nothing is masked that would need one; masks that were sent stay. */
   eventsPerConversation: 10_000,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
-  /** The sessions and credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  /** The least recently used sessions and credentials of a conversation are forgotten; their texts are stored again with the next request. */
   ownersPerConversation: 16,
-  /** The system prompts and tool lists unused for longest are forgotten. */
+  /** The least recently used system prompts and tool lists are forgotten. */
   prompts: 64,
-  /** All calibrations are forgotten and learnt again. */
+  /** All ratios of real to estimated tokens are forgotten and learnt again. */
   models: 1000,
 } as const;
 
-/** Links from a conversation to the session that it goes on with. */
+/** Links from a conversation to the session that it continues. */
 export const linkLimits = {
-  /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in so many of its last messages. */
+  /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in this many of its last messages. */
   messages: 128,
-  /** Results of later requests are not recorded as links: a compaction behind them begins a new session. */
+  /** Results of later requests are not recorded as links: a compaction after them begins a new session. */
   linksPerConversation: 10_000,
 } as const;
 
-/** Results that are made smaller when they first go out. */
+/** Results that are made smaller when they are first sent. */
 export const arrivalLimits = {
-  /** A longer result goes out as it came, and is not searched for lines that others repeat. */
+  /** A longer result is sent unchanged, and is not searched for lines that others repeat. */
   resultChars: 1024 * 1024,
-  /** Of more text that the model can see, the oldest is not searched. */
+  /** If the model can see more text, the oldest text is not searched. */
   visibleChars: 8 * 1024 * 1024,
 } as const;
 
@@ -143,7 +143,7 @@ export const recallLimits = {
   wholeTokens: 400,
   /** More lines of an outline are left out. */
   outlineLines: 30,
-  /** Of a longer text, the outline is a few lines at even distances. */
+  /** The outline of a longer text is a few lines at even distances. */
   outlineChars: 2 * 1024 * 1024,
   /** More characters of lines that match `grep` are left out, and the answer says how to get them. */
   matchChars: 4000,
@@ -161,7 +161,7 @@ export const recallLimits = {
   recalls: 2,
   /** Further calls that recall are refused with BUSY. */
   waiting: 1000,
-  /** More matches are refused; the rest is had with `skip`. */
+  /** More matches are refused; get the rest with `skip`. */
   matches: 1000,
   /** More lines of context around a match are refused. */
   contextLines: 100,
@@ -199,7 +199,7 @@ export const storeLimits = {
   batchTexts: 2 ** 20,
   /** A reference is compared with the newest ones to its text. One that is the same as an older one is stored again. */
   comparedReferences: 256,
-  /** The embedded store forgets where all sessions end and were deleted, and reads it again. */
+  /** The embedded store forgets where sessions end and were deleted, and reads it again. */
   openSessions: 4096,
   /** PostgreSQL forgets which sessions it has touched within the hour, and touches them again. */
   touchedSessions: 10_000,
@@ -213,13 +213,13 @@ export const storeLimits = {
   summaryFailures: 3,
   /** A longer request of another process is refused. */
   requestBytes: 64 * 1024,
-  /** A request that the process that writes has not taken by then is withdrawn: nothing is done. */
+  /** If the writing process has not taken a request by then, it is withdrawn and nothing is done. */
   requestWaitMs: 15_000,
   /** A request is refused and not carried out if the process that asked has not renewed it for longer. */
   requestSilentMs: 10_000,
-  /** The process that asked gives up if the lock of the process that writes was not renewed for longer. */
+  /** The process that asked gives up if the lock of the writing process was not renewed for longer. */
   writerSilentMs: 60_000,
-  /** An older request or answer that is left over is removed. */
+  /** An older leftover request or answer is removed. */
   answerMs: 600_000,
 } as const;
 
@@ -237,12 +237,12 @@ export const sessionLimits = {
   missing: 1000,
   /** In a damaged line, no more places are tried at which another line could begin. */
   salvageTries: 100,
-  /** If the store takes longer to keep the originals of new results, these go out whole. */
+  /** If the store takes longer to keep the originals of new results, these are sent whole. */
   storeWaitMs: 2000,
 } as const;
 
 /** Adapters of frameworks, for each adapter in use. */
 export const adapterLimits = {
-  /** The conversation unused for longest is planned from its beginning when it goes on. */
+  /** The least recently used conversation is planned from its beginning when it continues. */
   conversations: 8,
 } as const;

@@ -1,9 +1,9 @@
-/** What a piece of a conversation is, whatever the provider calls it. */
+/** The kind of a piece of a conversation, whatever the provider calls it. */
 export type Kind = 'system' | 'user' | 'reasoning' | 'action' | 'observation';
 
 /** An image, a file or a block this version does not know: sized, never read. */
 export interface Media {
-  /** The sort of content, as far as its provider tells. */
+  /** The sort of content, as far as the provider says. */
   readonly type: 'image' | 'audio' | 'video' | 'file' | 'other';
   /** The size of the content, decoded. */
   readonly bytes: number;
@@ -11,7 +11,7 @@ export interface Media {
   readonly tokens: number;
 }
 
-/** One piece of a message: what it says, and where it stands in the caller's own object. */
+/** One piece of a message: its content, and its place in the caller's own object. */
 export interface Segment {
   /** The sort of content. */
   readonly kind: Kind;
@@ -19,7 +19,7 @@ export interface Segment {
   readonly turn: number;
   /** Index into the caller's list. */
   readonly message: number;
-  /** Where the content stands inside that message. */
+  /** The place of the content in that message. */
   readonly path: readonly (string | number)[];
   /** Its text parts, joined with newlines. For an action: its arguments. */
   readonly text: string;
@@ -42,33 +42,33 @@ export interface Segment {
 /** One change to a history. */
 export type Edit = ReplaceEdit | DropEdit | InsertEdit;
 
-/** Puts one text in the place of a result's whole content, or of the arguments of a call. */
+/** Replaces the whole content of a result, or the arguments of a call, by one text. */
 export interface ReplaceEdit {
-  /** Tells the three sorts of edits apart. */
+  /** The kind of edit. */
   readonly kind: 'replace';
   /** Index into the view of the list the plan was made for. */
   readonly segment: number;
   /** The text that is sent in its place. */
   readonly text: string;
-  /** Masked, cut later, or made smaller when it first went out. `old-text`: a call, without the text that its edit replaced. */
+  /** Masked, cut later, or made smaller when it was first sent. `old-text`: a call, without the text that its edit replaced. */
   readonly why: 'mask' | 'clip' | 'truncate' | 'clean' | 'references' | 'shell-output' | 'old-text';
-  /** The handle by which the hidden text is recalled. Absent where handles are off. */
+  /** The handle by which the hidden text is recalled. Absent if handles are off. */
   readonly handle?: string;
 }
 
 /** Leaves out the messages `from` up to, not including, `to`. */
 export interface DropEdit {
-  /** Tells the three sorts of edits apart. */
+  /** The kind of edit. */
   readonly kind: 'drop';
   /** Index of the first message that is left out. */
   readonly from: number;
-  /** Index of the first message behind them that stays. */
+  /** Index of the first message after them that stays. */
   readonly to: number;
 }
 
-/** Puts a note before a message. */
+/** Inserts a note before a message. */
 export interface InsertEdit {
-  /** Tells the three sorts of edits apart. */
+  /** The kind of edit. */
   readonly kind: 'insert';
   /** Index of the message that follows the note. */
   readonly before: number;
@@ -115,7 +115,7 @@ export type LawName =
   | 'text'
   | 'no-mutation';
 
-/** Views one message after the other, so that one more message costs only itself. */
+/** Views one message after the other, so that a new message takes time only for itself. */
 export interface Viewer<M> {
   /** The turn of the message added last. It grows when that message begins a reply. */
   readonly turn: number;
@@ -125,11 +125,11 @@ export interface Viewer<M> {
   add(message: M, into: Segment[]): void;
 }
 
-/** A lens on one provider's messages: it views and edits them in place of converting them. */
+/** A lens on one provider's messages: it views and edits them instead of converting them. */
 export interface Format<M = unknown> {
   /** The name that the option `format` takes. */
   readonly name: FormatName;
-  /** The role in which a notice or summary may stand among the messages. */
+  /** The role of a notice or summary among the messages. */
   readonly noteRole: NoteRole;
   /** Starts a view that takes one message at a time. */
   viewer(): Viewer<M>;
@@ -137,11 +137,11 @@ export interface Format<M = unknown> {
   view(messages: readonly M[]): readonly Segment[];
   /** The list with the edits of a plan. Messages that no edit names are the same objects. */
   apply(messages: readonly M[], plan: Plan): M[];
-  /** What the provider would reject. A call still open at the end is legal. */
+  /** The violations that the provider would reject. A call still open at the end is legal. */
   check(messages: readonly M[]): readonly Violation[];
   /** `edit` can replace the arguments of a call too. */
   readonly editsCalls?: true;
-  /** A copy of one message with the content of a segment replaced, of a call its arguments; all else in it is shared. */
+  /** A copy of one message with the content of a segment replaced, or the arguments of a call. Everything else in it is shared. */
   edit(message: M, segment: Segment, text: string): M;
   /** A message of our own: a notice or a summary. */
   note(role: NoteRole, text: string, messages: readonly M[]): M;
@@ -152,7 +152,7 @@ export interface Format<M = unknown> {
 /** Any format, where the type of its messages does not matter. */
 export type AnyFormat = Pick<Format<never>, 'name' | 'noteRole' | 'view' | 'check'>;
 
-/** The formats there are. */
+/** The names of all formats. */
 export type FormatName =
   | 'chat'
   | 'openai-chat'
@@ -176,11 +176,11 @@ export interface ChatMessage {
   name?: string;
   /** The call that a result answers. */
   toolCallId?: string;
-  /** Pairs a call with its result where there is no `toolCallId`. */
+  /** Pairs a call with its result if there is no `toolCallId`. */
   pairId?: string;
-  /** The side of the pair that this message is. */
+  /** Whether this message is the call or the result of the pair. */
   pairRole?: 'call' | 'result';
-  /** Marks of the caller's own, for `keepTags` and `removeTags`. */
+  /** The caller's own marks, for `keepTags` and `removeTags`. */
   tags?: string[];
   /** The calls that a reply makes. */
   toolCalls?: { id: string; name: string; arguments: string }[];

@@ -9,10 +9,10 @@ export interface Rule {
 
 type Rules = Readonly<Record<string, Rule>>;
 
-/** A rule of one's own. */
+/** A custom rule. */
 export const rule = (expected: string, check: Check): Rule => ({ expected, check });
 
-/** What an option may be. Every maker names its options with these, so that all complain alike. */
+/** The rules of options. Every function checks its options with these, so that all errors read the same. */
 export const count: Rule = rule('a whole number of 0 or more', (v) => Number.isInteger(v) && (v as number) >= 0);
 export const positive: Rule = rule('a whole number of 1 or more', (v) => Number.isInteger(v) && (v as number) >= 1);
 export const amount: Rule = rule('a number of 0 or more', (v) => Number.isFinite(v) && (v as number) >= 0);
@@ -24,7 +24,7 @@ export const text: Rule = rule('a text', (v) => typeof v === 'string');
 export const oneOf = (...values: readonly string[]): Rule =>
   rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
 
-/** Throws BAD_OPTION for a value that breaks its rule, for a name that no rule knows, and where a required one is missing. */
+/** Throws BAD_OPTION for a value that breaks its rule, for an unknown name, and if a required option is missing. */
 export function checkOptions(of: string, options: object, rules: Rules, required: readonly string[] = []): void {
   for (const [name, value] of Object.entries(given(of, options))) {
     const found = Object.hasOwn(rules, name) ? rules[name] : undefined;
@@ -35,7 +35,7 @@ export function checkOptions(of: string, options: object, rules: Rules, required
   if (missing !== undefined) throw badOption(`${of} option ${missing}`, rules[missing]?.expected ?? '', undefined);
 }
 
-/** The options, if they are an object: to be asked before they are taken apart. */
+/** Returns the options, or throws if they are not an object. Call it before destructuring. */
 export function given<T extends object>(of: string, options: T): T {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
   throw badOption(`the options of ${of}`, 'an object', options);

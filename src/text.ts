@@ -19,7 +19,7 @@ function splitsPair(text: string, at: number): boolean {
 const isHigh = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
 const isLow = (code: number): boolean => code >= 0xdc00 && code < 0xe000;
 
-/** The head of a text in at most `max` characters, with an ellipsis where there is room for one. */
+/** The head of a text in at most `max` characters, with an ellipsis if there is room for one. */
 export function clipText(text: string, max: number): string {
   if (max <= 0) return '';
   if (text.length <= max) return text;
@@ -46,13 +46,13 @@ export function takeLines(lines: readonly string[], room: number): readonly stri
   return end < 0 ? lines : lines.slice(0, end);
 }
 
-/** A part of a text that may be kept for long: engines let a part refer to the whole, and would keep that too. */
+/** Copies a part of a text that is kept for long. Without the copy, engines keep the whole text in memory too. */
 export const ownCopy = (text: string): string => ` ${text}`.slice(1);
 
-/** Text from outside, made safe to stand inside a line of ours: one line, no brackets, nothing invisible, no handle. */
+/** Makes text from outside safe to quote inside one of our lines: one line, no brackets, nothing invisible, no handle. */
 export function quote(text: string, max = 60): string {
   if (text.length <= max && !UNCLEAN.test(text)) return text;
-  // A little more than is kept is cleaned: what is removed may leave room.
+  // Cleans more than is kept, because removed characters leave room.
   const head = headOf(text, max * 4);
   const plain = /^[ -~]*$/.test(head) ? head : head.replace(INVISIBLE, ' ');
   const line = plain
@@ -67,7 +67,7 @@ export function quote(text: string, max = 60): string {
 
 /** Found in hardly any name or path. */
 const UNCLEAN = /[^\w./@:+=,~ -]|^ | $| {2}|p_/;
-// As long as a handle is: `http_handlers.py` and `app_settings.ts` are names.
+// At least as long as a handle: `http_handlers.py` and `app_settings.ts` are names.
 const HANDLE_LIKE = /p_[a-z2-7]{26,}/g;
 // Control, zero-width and bidirectional characters, separators, and surrogates without their other half.
 const INVISIBLE =

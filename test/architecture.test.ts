@@ -16,6 +16,7 @@ import {
   wrongImports,
   wrongNames,
 } from './support/modules.ts';
+import { misplacedTests } from './support/test-places.ts';
 
 describe('src', () => {
   const modules = readModules('src');
@@ -51,6 +52,12 @@ describe('src', () => {
 
   it('has no any, no enum and nothing left for later', () => {
     expect(unwanted(modules)).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  it('are beside the file they test or in test/, and share what is in test/support', () => {
+    expect(misplacedTests(['src', 'web', 'test'].flatMap(readModules))).toEqual([]);
   });
 });
 
@@ -134,7 +141,8 @@ describe('the checks themselves', () => {
       'ring 5 imports src/gateway/x.ts, and folders of ring 5 never import each other',
     ],
     ['src/cli/a.ts', '../../package.json', 'ring 6 imports package.json, which is outside src/'],
-    ['src/cli/a.ts', '../formats/samples.test-data.ts', 'which is only for tests'],
+    ['src/cli/a.ts', '../formats/chat.test.ts', 'which is a test'],
+    ['src/cli/a.ts', '../../test/support/chat.ts', 'which is outside src/'],
     ['src/cli/a.ts', '../web/x.ts', 'ring 6 imports src/web/x.ts, which is in no ring'],
   ])('report %s importing %s, with its line', (path, specifier, complaint) => {
     const [found = '', ...others] = wrongImports([source(path, '// one', `import type { X } from '${specifier}';`)]);
@@ -213,10 +221,34 @@ describe('the checks themselves', () => {
     expect(cycles(types)).toEqual([]);
   });
 
+  it('report tests and helpers in the wrong place', () => {
+    const modules = [
+      source('src/a.ts'),
+      source('src/a.test.ts', "import './a.ts';", "import '../test/support/chat.ts';"),
+      source('src/b.test.ts', "import './a.test.ts';", "import '../test/cli/io.ts';"),
+      source('web/page.tsx'),
+      source('web/page.test.ts'),
+      source('test/laws.test.ts', "import './support/chat.ts';"),
+      source('test/cli/io.ts'),
+      source('test/support/chat.test.ts'),
+      source('test/support/chat.ts', "import '../cli/io.ts';", "import '../../src/a.ts';"),
+      source('test/chaos/world.ts', "import './random.ts';"),
+    ];
+    expect(misplacedTests(modules)).toEqual([
+      'src/b.test.ts: expected b.ts beside it; a test that crosses files belongs in test/',
+      'src/b.test.ts:1: imports src/a.test.ts, a test; move the shared part to test/support',
+      'src/b.test.ts:2: imports test/cli/io.ts, which is not in test/support',
+      'test/cli/io.ts: a helper belongs in test/support/',
+      'test/support/chat.test.ts: a test does not belong in test/support/',
+      'test/support/chat.ts:1: imports test/cli/io.ts, and test/support serves all tests',
+    ]);
+  });
+
   it('report names, any, enums and work left for later', () => {
-    expect(wrongNames([source('src/plan/myFile.ts'), source('src/Plan/a.ts'), source('src/a-b.test-data.ts')])).toEqual(
-      ['src/plan/myFile.ts: expected a name in kebab-case', 'src/Plan/a.ts: expected a name in kebab-case'],
-    );
+    expect(wrongNames([source('src/plan/myFile.ts'), source('src/Plan/a.ts'), source('src/a-b.test.ts')])).toEqual([
+      'src/plan/myFile.ts: expected a name in kebab-case',
+      'src/Plan/a.ts: expected a name in kebab-case',
+    ]);
     const module = source('src/a.ts', '// TO' + 'DO: later', 'enum E { A }', 'const x = 1 as any;', 'const any = 1;');
     expect(unwanted([module]).map((found) => found.split(';')[0])).toEqual([
       'src/a.ts:1: work left for later',

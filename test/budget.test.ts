@@ -12,7 +12,8 @@ import {
   slidingWindow,
 } from '../src/index.ts';
 import { createMemorySession } from '../src/manager/index.ts';
-import { codeOf, contents, prose, range, reply, runLoop, system, talk, toolTurn, user } from './seeds/support.ts';
+import { runLoop } from './support/agent-loop.ts';
+import { codeOf, contents, prose, range, reply, system, talk, toolTurn, user } from './support/chat.ts';
 
 /** An agent that reads and runs by turns; each result has about a quarter as many tokens as characters. */
 const agentRun = (turns: number, chars: number): ChatMessage[] => [

@@ -60,6 +60,13 @@ describe('the examples', () => {
     expect(stdout.trim().split('\n').length).toBeGreaterThanOrEqual(2);
   });
 
+  it('07-chat-survives-restart.ts starts its processes with the options of its own, as tsx needs it', () => {
+    writeFileSync(join(folder, 'option.cjs'), "require('node:fs').appendFileSync('started.txt', '1');");
+    const args = ['--require', './option.cjs', '07-chat-survives-restart.js'];
+    expect(spawnSync(process.execPath, args, { cwd: folder }).status).toBe(0);
+    expect(readFileSync(join(folder, 'started.txt'), 'utf8')).toBe('1111');
+  });
+
   it.each(shown)('$name prints what docs/$page shows', ({ name, output }) => {
     expect(run(name).stdout.trimEnd()).toBe(output);
   });

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { palimpsest } from '../src/cli/memory-io.test-data.ts';
 import { recallTool, runAgent } from '../src/manager/index.ts';
-import { call, say, scripted } from '../src/manager/scripted-model.test-data.ts';
 import { type HttpServer, serveHttp } from '../src/mcp/index.ts';
 import { openStore, recall, type Store } from '../src/store/index.ts';
-import { type Started, startGateway } from './gateway/gateway.ts';
+import { type Started, startGateway } from './support/gateway/gateway.ts';
+import { call, say, scripted } from './support/manager/scripted-model.ts';
+import { palimpsest } from './support/memory-io.ts';
 import { ROOT } from './support/modules.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-doors-'));

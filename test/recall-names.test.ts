@@ -6,7 +6,7 @@ import { fit, slidingWindow } from '../src/index.ts';
 import { openSession } from '../src/manager/index.ts';
 import type { ChatMessage } from '../src/message.ts';
 import { createMemoryStore, fitAndStore, recallTool } from '../src/store/index.ts';
-import { history } from './seeds/support.ts';
+import { history } from './support/chat.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'palimpsest-names-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -12,7 +12,7 @@ import {
   lengths,
   NO_EFFECT,
   simulateSession,
-} from '../src/report/simulated-traffic.test-data.ts';
+} from './support/simulated-traffic.ts';
 
 /**
  * How often the intervals of the report hold, on simulated traffic whose truth is known. `npm run report-coverage` runs all of it

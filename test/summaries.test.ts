@@ -12,7 +12,8 @@ import {
 } from '../src/index.ts';
 import { createMemorySession, openSession } from '../src/manager/index.ts';
 import { createMemoryStore, openStore, recall, type Store } from '../src/store/index.ts';
-import { codeOf, contents, history, prose, runLoop } from './seeds/support.ts';
+import { runLoop } from './support/agent-loop.ts';
+import { codeOf, contents, history, prose } from './support/chat.ts';
 import { scratchFolder } from './support/modules.ts';
 
 const HEADER = 'Conversation summary (contract):';

@@ -23,7 +23,7 @@ export function formatTokens(tokens: number | null | undefined): string {
   return signed(`${tenths.format(tokens / 1e6)}M`);
 }
 
-/** A change: −0.314 is −31 %. Below one per cent with a digit more, so that little is not shown as nothing. */
+/** A change: −0.314 is −31 %. Below one per cent with one more digit, so that a small change is not shown as zero. */
 export function formatChange(share: number | null | undefined): string {
   if (!isNumber(share)) return NOTHING;
   const percent = share * 100;
@@ -83,13 +83,13 @@ export function atPrices(prices: string): string {
   return prices === 'none' ? 'without a prompt cache' : `at ${prices} prices`;
 }
 
-/** The end of a path, which tells most: `…/django-11099/run.jsonl`. */
+/** The end of a path, its most informative part: `…/django-11099/run.jsonl`. */
 export function formatPath(path: string): string {
   const parts = path.split(/[/\\]/).filter((part) => part !== '');
   return parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : path;
 }
 
-/** JSON has no NaN: what could not be divided arrives as null. */
+/** JSON has no NaN: it arrives as null. */
 const isNumber = (value: number | null | undefined): value is number => Number.isFinite(value);
 
 const signed = (digits: string): string => digits.replace(/^-0$/, '0').replace('-', MINUS);

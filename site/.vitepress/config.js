@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { doorsOf } from '../doors.js';
+import { doorsOf } from '../../scripts/doors.js';
 import { sidebarOf } from '../pages.js';
 
 const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

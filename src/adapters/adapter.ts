@@ -11,30 +11,32 @@ import { handleOf } from '../store/handle.ts';
 import { checkSession, isSessionId, type Signal, type Store } from '../store/store.ts';
 import { KnownRequests } from './known-requests.ts';
 
-/** The options of every adapter. `Step` is what the framework tells about a step. */
+/** The options of every adapter. `Step` is the framework's description of a step. */
 export interface AdapterOptions<Step = unknown> {
-  /** Keeps the originals. Without a store, nothing that is masked can be recalled. */
+  /** Keeps the originals. Without a store, nothing that is masked can be recalled. @default none */
   readonly store?: Store;
   /**
-   * The id of the conversation, or how it is found: a function may answer any text. Texts of a session can be listed, searched and
-   * deleted together.
+   * The id of the conversation, or a function that returns it, which may be any text. Texts of a session can be listed,
+   * searched and deleted together. @default the framework's own id, if it has one
    */
   readonly session?: string | ((step: Step) => string | undefined);
+  /** Chooses what is masked, and when. @default breakEven() */
   readonly policy?: Policy;
-  /** The budget of a request. The context window of the model if not given. */
+  /** The budget of a request, in tokens. @default the context window of the model */
   readonly maxTokens?: number;
-  /** The name of the model. The one that the framework calls if not given. */
+  /** The name of the model. @default the one that the framework calls */
   readonly model?: string;
-  /** How results are made smaller when they first go out. */
+  /** How results are made smaller when they are first sent. @default that of the policy */
   readonly arrival?: ArrivalOptions;
-  /** Shows handles in placeholders. True if not given, where there is a store. */
+  /** Whether placeholders show handles. @default true if there is a store */
   readonly recall?: boolean;
-  /** Called before each request is sent. */
+  /** Called before each request is sent. @default none */
   readonly onReport?: (report: Report, about: ReportedStep) => void;
 }
 
 /** The step that a report is about. */
 export interface ReportedStep {
+  /** The id of the conversation. Absent if none is known. */
   readonly session?: string;
 }
 
@@ -45,12 +47,12 @@ export interface StepRequest<M, Step> {
   readonly system?: unknown;
   readonly tools?: unknown;
   readonly model?: string | undefined;
-  /** The id under which the framework knows the conversation: any text. The option `session` wins. */
+  /** The framework's id of the conversation: any text. The option `session` wins. */
   readonly session?: string | undefined;
   readonly signal?: Signal | undefined;
-  /** Whether the request can carry what `report.requires` asks for. If not, nothing is masked that would need it. */
+  /** Whether the request can carry the fields of `report.requires`. If not, nothing is masked that would need them. */
   readonly canRequire: boolean;
-  /** Handed to the option `session`. */
+  /** Passed to the option `session`. */
   readonly step: Step;
   /** Where warnings go. The console if not given. */
   readonly warn?: ((text: string) => void) | undefined;
@@ -99,7 +101,7 @@ export function createAdapter<Step>(of: string, options: AdapterOptions<Step>): 
         // Messages that cannot be read, such as those of an application's own kind, must not stop the framework.
         if (!(error instanceof PalimpsestError) || error.code !== 'UNKNOWN_FORMAT') throw error;
         const { messages, warn = console.warn } = request;
-        if (!hasWarned) warn(`palimpsest: a request was sent as it came. ${error.message}`);
+        if (!hasWarned) warn(`palimpsest: a request was sent unchanged. ${error.message}`);
         hasWarned = true;
         return { messages: [...messages], plan: EMPTY_PLAN, requires: [] };
       }
@@ -144,7 +146,7 @@ function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequ
   throw badOption('what the option session answers', 'a text that is not empty, or undefined', id);
 }
 
-/** Ids of users and frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
+/** Ids of users and frameworks may be any text, such as `user:42`. A hash distinguishes ids that differ only in special characters. */
 function toSessionId(id: string): string {
   if (isSessionId(id)) return id;
   return `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}-${handleOf(id).slice(2, 18)}`;

@@ -5,32 +5,34 @@ import { type AdapterOptions, createAdapter } from './adapter.ts';
 
 /** A request of an SDK, as the option `session` gets it. */
 export interface HttpStep {
+  /** The address, with its query. */
   readonly url: string;
+  /** The headers of the request. */
   readonly headers: Headers;
   /** The JSON of the request. */
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** The part of a body that is fitted, and what counts beside it. */
+/** The part of a body that is fitted, and the other parts that count. */
 export interface BodyParts {
   readonly format: AnyFormat;
   /** The field that has the messages. */
   readonly list: string;
-  /** The name of the model, where the body has none. */
+  /** The name of the model, if the body has none. */
   readonly model?: string | undefined;
   readonly system?: unknown;
   readonly tools?: unknown;
   readonly canRequire: boolean;
 }
 
-/** A body that is sent in the place of the one that came. */
+/** A body that replaces the original one. */
 export interface FittedBody {
   readonly body: Fields;
   /** Fields and headers that the request must carry too. */
   readonly requires: readonly Requirement[];
 }
 
-/** How a request is under way. */
+/** The signal and the logger of a request. */
 export interface SendContext {
   readonly signal?: AbortSignal | null | undefined;
   /** Where warnings go. */
@@ -39,7 +41,7 @@ export interface SendContext {
 
 /** Fits the messages in the JSON bodies of an SDK. */
 export interface BodyFitter<Step extends HttpStep> {
-  /** Undefined where the request goes out as it came. */
+  /** Undefined if the request is sent unchanged. */
   fit(step: Step, parts: BodyParts, context: SendContext): Promise<FittedBody | undefined>;
   /** Warns once about each subject. */
   warnOnce(subject: string, text: string, context: SendContext): void;
@@ -76,7 +78,7 @@ export function createBodyFitter<Step extends HttpStep>(of: string, options: Ada
   };
 }
 
-/** The JSON object in the body of a request; undefined for all else. */
+/** The JSON object in the body of a request; undefined for everything else. */
 export function readJson(body: unknown): Fields | undefined {
   if (typeof body !== 'string') return undefined;
   try {

@@ -1,6 +1,6 @@
 import { adapterLimits } from '../limits.ts';
 
-/** The parts of a request that `fit` compares with those of the call before. */
+/** The parts of a request that `fit` compares with those of the previous call. */
 interface Request<M> {
   readonly messages: readonly M[];
   readonly system?: unknown;
@@ -13,11 +13,11 @@ interface Conversation {
 }
 
 /**
- * Frameworks make the messages of a request again for every step, and `fit` plans only what is new where it gets the very
- * objects of the call before. This puts those objects in the place of equal ones.
+ * Frameworks create the messages of a request again for every step. `fit` plans only new messages if it gets the same objects as in
+ * the previous call. This replaces equal messages by those objects.
  */
 export class KnownRequests {
-  /** The last used first. */
+  /** The most recently used first. */
   readonly #conversations: Conversation[] = [];
 
   reuse<M>({ messages, system, tools }: Request<M>, session: string | undefined): Request<M> {

@@ -4,7 +4,7 @@ import type { Provider } from '../gateway/index.ts';
 
 /** A gateway as an agent reaches it. */
 export interface GatewayAddress {
-  /** The address of all APIs: `http://127.0.0.1:8787`. It holds the token where every request needs one. */
+  /** The address of all APIs: `http://127.0.0.1:8787`. It contains the token if every request needs one. */
   readonly base: string;
   /** The gateway's MCP server. */
   readonly mcp: string;
@@ -56,7 +56,7 @@ export interface Agent {
   readonly name: string;
   readonly title: string;
   readonly command: string;
-  /** The variables that its addresses are in, also where it is not set up by them. */
+  /** The variables with its addresses, even if it is not set up by them. */
   readonly variables: readonly AddressVariable[];
   steps(gateway: GatewayAddress): readonly Step[];
   setup(gateway: GatewayAddress, env: Environment): Setup;
@@ -68,7 +68,7 @@ const ANTHROPIC: AddressVariable = { provider: 'anthropic', name: 'ANTHROPIC_BAS
 const OPENAI: AddressVariable = { provider: 'openai', name: 'OPENAI_BASE_URL', path: '/v1' };
 const GEMINI: AddressVariable = { provider: 'gemini', name: 'GOOGLE_GEMINI_BASE_URL', path: '' };
 
-/** For a command that is none of the agents. */
+/** For a command that starts none of these agents. */
 export const allVariables: readonly AddressVariable[] = [ANTHROPIC, OPENAI, GEMINI];
 
 /** The variables, with the addresses of a gateway. */
@@ -98,7 +98,7 @@ const codex: Agent = {
   name: 'codex',
   title: 'Codex',
   command: 'codex',
-  // It does not read OPENAI_BASE_URL.
+  // Codex does not read OPENAI_BASE_URL.
   variables: [],
   steps: (gateway) => [
     inTerminal(gateway, {}),
@@ -193,7 +193,7 @@ const openCode: Agent = {
   ],
   setup: (gateway, env) => {
     const hasGoogle = GOOGLE_KEYS.some((name) => env[name]);
-    // A provider that is named there is offered, whether there is a key for it or not.
+    // OpenCode offers every provider that is named there, with or without a key.
     const config = { ...openCodeMcp(gateway), ...(hasGoogle ? openCodeGoogle(gateway) : {}) };
     const merged = withDefaults(config, ownConfig(env.OPENCODE_CONFIG_CONTENT));
     return {
@@ -202,7 +202,7 @@ const openCode: Agent = {
   },
 };
 
-/** The configuration that the user gives OpenCode in the same variable. OpenCode itself reports what is no JSON. */
+/** The configuration that the user gives OpenCode in the same variable. OpenCode itself reports invalid JSON. */
 function ownConfig(text = '{}'): Fields {
   try {
     const own: unknown = JSON.parse(text);
@@ -212,7 +212,7 @@ function ownConfig(text = '{}'): Fields {
   }
 }
 
-/** Ours, and everything of the user's that it leaves open. */
+/** Our configuration, and all settings of the user that it does not set. */
 function withDefaults(ours: Fields, own: Fields): Fields {
   const merged: Record<string, unknown> = { ...own };
   for (const [name, value] of Object.entries(ours)) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import type { Io } from './io.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 
 const check = (yaml: string, ...args: string[]) =>
   palimpsest(['config', 'check', ...args], { readFile: async () => yaml });

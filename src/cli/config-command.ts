@@ -4,7 +4,7 @@ import type { ConfigProblem } from '../manager/config/read-config.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { hintFor, parseOptions } from './parse-options.ts';
 
-export const configHelp = `palimpsest config: checks a configuration, and shows what it means.
+export const configHelp = `palimpsest config: checks a configuration, or shows its effect.
 
 Usage: palimpsest config check [file] [options]
        palimpsest config show [file] [options]
@@ -12,17 +12,17 @@ Usage: palimpsest config check [file] [options]
 Reads palimpsest.yaml, or the file you name (- is standard input). Fields are
 described in docs/configuration.md and in palimpsest.schema.json.
 
-check  tells which fields are wrong or unknown, in which line, and what was
-       meant. It warns of a policy that serve would refuse.
-show   draws the context window as a bar: how much of it history, tool work,
-       the answer and the margin take, and where the thresholds are. Then it
-       prints every field with its value or default.
+check  lists wrong and unknown fields with their lines, and suggests the right
+       ones. It warns of a policy that serve would refuse.
+show   draws the context window as a bar, with the shares of history, tool
+       work, answer and margin, and the thresholds. Then it prints every field
+       with its value or default.
 
 Options:
   --json       prints the result as JSON
   -h, --help
 
-Exit codes: 0 nothing is wrong, 1 something is, 2 called wrongly.
+Exit codes: 0 no problem, 1 problems found, 2 wrong usage.
 Example: palimpsest config show my.yaml
 `;
 
@@ -34,7 +34,7 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
     throw new UsageError(`expected 'config check' or 'config show' but found '${action ?? 'nothing'}'${hint}`);
   }
   if (more.length > 0) throw new UsageError(`expected one file but found '${more[0]}' too`);
-  // Only here: the schema library would slow down the start of every other command.
+  // Loaded here, because the schema library would slow down the start of every other command.
   const { CONFIG_FILE, readConfig, showProblem } = await import('../manager/config/read-config.ts');
   const path = file ?? CONFIG_FILE;
   const { config, problems: found } = readConfig(await readText(path, io));
@@ -62,7 +62,7 @@ async function show(file: string, config: Config, { isJson, io }: { isJson: bool
   return 0;
 }
 
-/** Sessions work with a small limit, but the default reserve for the answer leaves a run no room in it. */
+/** Warns if the default reserve for the answer leaves a run no room. Sessions work with such a small limit. */
 async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
   const { LIMIT_FIELDS, limitOf } = await import('../manager/config/config-options.ts');
   const { limitTokens, source, outputTokens, budgetTokens } = limitOf(config);
@@ -71,7 +71,7 @@ async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
   return [{ field: 'model.max_output_tokens', text }];
 }
 
-/** Fields that are right by themselves, and have no effect or another one than meant. */
+/** Fields that are valid but have no effect, or another one than meant. */
 async function unusedIn(config: Config): Promise<ConfigProblem[]> {
   const { PROVIDERS } = await import('../manager/config/config-schema.ts');
   const { limitOf } = await import('../manager/config/config-options.ts');
@@ -93,7 +93,7 @@ async function unusedIn(config: Config): Promise<ConfigProblem[]> {
   return warnings;
 }
 
-/** Fields that are right for a session may be of no use to a gateway. */
+/** Fields that work in a session and not in a gateway. */
 async function warningsOf(config: Config): Promise<ConfigProblem[]> {
   const { checkGatewayOptions } = await import('../gateway/gateway-options.ts');
   const { policyOf } = await import('../manager/config/config-options.ts');

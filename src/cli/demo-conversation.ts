@@ -1,4 +1,4 @@
-/** One step of the bundled conversation: what the model says, the call it makes, and what the tool answers. */
+/** One step of the bundled conversation: the model's words, its call, and the tool's result. */
 export interface DemoStep {
   readonly say: string;
   readonly tool: string;

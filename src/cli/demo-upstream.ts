@@ -18,7 +18,7 @@ interface Asked {
   readonly messages: readonly Message[];
 }
 
-/** A made-up provider for the demo: it speaks Anthropic's interface, says what its script says, and keeps a prompt cache. */
+/** A made-up provider for the demo: it speaks Anthropic's API, follows a script, and keeps a prompt cache. */
 export async function startDemoUpstream(): Promise<DemoUpstream> {
   const provider: Provider = { conversations: createDemoConversations(), cache: new Map() };
   const server = createServer((request, response) => void answer(request, response, provider));
@@ -83,7 +83,7 @@ function block(index: number, content_block: object, delta: object): Event[] {
   ];
 }
 
-/** Whatever the last request of the conversation began with was cached. */
+/** Everything that the last request of the conversation also began with was cached. */
 function usageOf({ model, messages }: Asked, cache: Map<string, readonly string[]>): object {
   const now = messages.map((message) => JSON.stringify(message).replace(/,"cache_control":\{[^}]*\}/g, ''));
   const before = cache.get(model) ?? [];

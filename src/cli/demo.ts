@@ -2,7 +2,7 @@ import { createDemoConversations, type DemoConversation } from './demo-conversat
 
 const PAUSE_MS = 100;
 
-/** Plays the bundled conversations through a gateway, as an agent would. Answers what to say when all is played. */
+/** Plays the bundled conversations through a gateway, as an agent would. Returns the text to show at the end. */
 export async function playDemo(url: string, signal: AbortSignal): Promise<string> {
   await Promise.all(createDemoConversations().map((conversation) => play(conversation, { url, signal })));
   return 'The conversation is over. Everything that was masked in it can still be read on the page.\n';

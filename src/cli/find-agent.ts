@@ -2,7 +2,7 @@ import { type Agent, agents } from './agents.ts';
 import { UsageError } from './io.ts';
 import { hintFor } from './parse-options.ts';
 
-/** The agent of this name. A name that is misspelt, or the command of an agent, gets the right one. */
+/** The agent of this name. For a misspelt name, or the command of an agent, the error suggests the right one. */
 export function findAgent(name: string): Agent {
   const found = agents.find((agent) => agent.name === name);
   if (found) return found;

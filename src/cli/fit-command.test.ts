@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { history, prose } from '../../test/seeds/support.ts';
+import { history, prose } from '../../test/support/chat.ts';
 import { fit, slidingWindow } from '../index.ts';
 import { listMasked } from '../mcp/list-masked.ts';
 import { handleOf } from '../store/handle.ts';

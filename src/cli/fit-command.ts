@@ -28,27 +28,27 @@ Options:
                        clear-tool-uses, graduated, swe-agent, open-hands,
                        gemini-cli, never; with options: polling:turns=5
                        (default: break-even at the model's prices)
-  --arrival <list>     how results are made smaller when they first go out:
+  --arrival <list>     how results are made smaller before they are first sent:
                        clean, references, shell-output, truncate=<tokens>,
                        or none (default: the policy's; break-even has clean
                        and references)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
                        ai-sdk, langchain, openai-agents, ollama,
                        bedrock-converse, pi (default: detected)
-  --store <place>      keep what is hidden, before anything is written: a
-                       folder, or a postgres:// address; implies --recall
+  --store <place>      store hidden texts before anything is written: a folder,
+                       or a postgres:// address; implies --recall
   --session <id>       with --store: under which session (default: from the
                        messages before the first reply)
-  --recall             show in placeholders the handle of what they hide;
-                       without --store nothing is stored
-  --bound-thinking <w> opt-in drops signed thinking behind a mask; keep
-                       masks nothing before it
-  --report             write what was done, and why, to standard error
+  --recall             placeholders show the handle of the hidden text; without
+                       --store nothing is stored
+  --bound-thinking <w> opt-in drops signed thinking after a mask; keep masks
+                       nothing before signed thinking
+  --report             write the changes and their reasons to standard error
   --show               write a readable before/after in place of the JSON
   --json               with --report or --show: as JSON
   -h, --help
 
-Exit codes: 0 done, 1 could not be done, 2 called wrongly.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 Example: palimpsest fit request.json --max-tokens 100000 --report > fitted.json
 `;
 
@@ -96,7 +96,7 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
   return 0;
 }
 
-/** Whoever names no budget must know where it comes from. */
+/** Without --max-tokens, the user must know where the budget comes from. */
 function warnOfUnknownModel({ model, maxTokens }: FitOptions, io: Io): void {
   if (model === undefined || maxTokens !== undefined || knownContextWindow(model) !== undefined) return;
   const assumed = UNKNOWN_MODEL_WINDOW.toLocaleString('en-US');
@@ -117,7 +117,7 @@ async function fitInto(
   const stores = await createStores(place);
   try {
     const session = options.session ?? sessionOf(messages, options);
-    // Turns would hold results that nothing hides, and --store promises only what is hidden.
+    // Turns would also hold results that are not hidden, and --store promises to keep only hidden texts.
     const kept = { ...options, session, recordTurns: false };
     return await fitAndStore(messages, { ...kept, store: await stores.open(DEFAULT_TENANT) });
   } finally {
@@ -125,7 +125,7 @@ async function fitInto(
   }
 }
 
-/** The same for every request of a conversation: made from what comes before the first reply. */
+/** The same for every request of a conversation: made from the messages before the first reply. */
 function sessionOf(messages: readonly object[], { format, system }: FitOptions): string {
   const begin = resolveFormat(messages, format)
     .view(messages)
@@ -156,7 +156,7 @@ interface Request {
 
 const LISTS = ['messages', 'contents', 'input'] as const;
 
-/** Reads a bare list, or a request and what in it counts beside the list. */
+/** Reads a bare list, or a request with the fields that also count towards the budget. */
 function readRequest(text: string, where: string): Request {
   const body = parseJson(text, where);
   if (Array.isArray(body)) return { messages: body, options: {}, rebuild: (messages) => messages };

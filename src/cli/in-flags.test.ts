@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import { openStore } from '../store/open-store.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-flags-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

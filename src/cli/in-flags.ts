@@ -1,13 +1,14 @@
-/** Says in words of the command line what the library says in those of its options. */
+/** Translates option names in an error of the library into flags of the command line. */
 export function inFlags(message: string): string {
   return message
     .replace(/\b(?:fit|recall|replay) option (\w+)/g, (_, name: string) => `--${kebab(name)}`)
     .replace(/\b(?:createGateway|serve) option (\w+)/g, (_, name: string) => SETTINGS[name] ?? `option ${kebab(name)}`)
     .replace(/\bmaxChars\b/, '--max-chars')
+    .replace(/\braise maxTokens\b/, 'raise --max-tokens')
     .replace(", or open with mode 'read'", '');
 }
 
-/** Gateway options that are no flag, or have another name as a flag. */
+/** Gateway options without a flag, or with a flag of another name. */
 const SETTINGS: Readonly<Record<string, string>> = {
   token: '$PALIMPSEST_TOKEN',
   tenants: 'gateway.tokens',

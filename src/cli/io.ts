@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
 
-/** Everything a command may touch, so that tests need no process. */
+/** Everything outside a command that it may use, so that tests need no process. */
 export interface Io {
-  /** Undefined where nothing is piped in. */
+  /** Undefined if nothing is piped in. */
   readonly stdin: AsyncIterable<Uint8Array | string> | undefined;
   stdout(text: string): void;
   stderr(text: string): void;
@@ -11,11 +11,11 @@ export interface Io {
   /** Whether colours may be used on standard output. */
   readonly color: boolean;
   readonly columns: number;
-  /** Whether standard error is watched by a person: long work shows its progress there. */
+  /** Whether a person sees standard error: long work shows its progress there. */
   readonly isTerminal: boolean;
-  /** The environment; nothing of it where it is left out. */
+  /** The environment; empty if left out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
-  /** Resolves at Ctrl-C, or when the system asks to stop. Only from the first call on: else Ctrl-C ends a command at once. */
+  /** Resolves at Ctrl-C, or when the system asks to stop. Before the first call, Ctrl-C ends a command at once. */
   interrupted?(): Promise<void>;
 }
 

@@ -4,16 +4,16 @@ import type { Store } from '../store/store.ts';
 import { createStores } from './stores.ts';
 
 export interface LateStore {
-  /** Whether it could be opened already. Throws where it is there and cannot be opened. */
+  /** Whether the store exists. Throws if it exists and cannot be opened. */
   isThere(): Promise<boolean>;
-  /** The tenants whose stores are there. */
+  /** The tenants that have a store. */
   tenants(): Promise<readonly string[]>;
-  /** Opens it for reading, once; where it is not there yet, the next call tries again. */
+  /** Opens it for reading, once. If it does not exist yet, the next call tries again. */
   open(): Promise<Store>;
   close(): Promise<void>;
 }
 
-/** A store that someone else may only make later, when there is something to keep. */
+/** A store that another process may create later, when there is something to keep. */
 export async function createLateStore(path: string, tenant: string): Promise<LateStore> {
   checkTenant(tenant);
   const stores = await createStores(path, 'read');
@@ -33,6 +33,6 @@ export async function createLateStore(path: string, tenant: string): Promise<Lat
   };
 }
 
-/** For a model, to which the path means nothing. */
+/** For a model: without the path, which means nothing to it. */
 const nothingYet = (): PalimpsestError =>
   new PalimpsestError('NOT_FOUND', 'Nothing was stored yet, so nothing can be recalled. Run the tool again instead.');

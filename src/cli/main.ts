@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { run } from './run.ts';
 
-// A reader that has seen enough, such as `head`, closes the pipe: that is no error.
+// A reader that has seen enough, such as `head`, closes the pipe: that is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(0);
   process.stderr.write(`palimpsest: could not write to standard output: ${error.message}\n`);

@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import { openStore } from '../store/open-store.ts';
 import { mcpHelp } from './mcp-command.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-mcp-cli-'));
 let handle = '';

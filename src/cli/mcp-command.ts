@@ -7,7 +7,7 @@ import { parseOptions, readCount } from './parse-options.ts';
 import { DEFAULT_TENANT, showPlace } from './stores.ts';
 import { elsewhere, storePath } from './with-store.ts';
 
-export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was masked.
+export const mcpHelp = `palimpsest mcp: lets an agent read masked texts again by itself.
 
 Usage: palimpsest mcp [options]
 
@@ -22,24 +22,24 @@ session writes to the same store.
 Options:
   --http <port>      serve streamable HTTP at /mcp; 0 picks a free port
   --host <address>   with --http: where to listen (default: 127.0.0.1)
-  --whole-store      the store is yours alone: with a handle of its context an
-                     agent searches and lists the conversations that hold it
+  --whole-store      you are the only user of the store: with a handle, an
+                     agent searches and lists the conversations that have it
   --credential-env <name>
-                     the variable that holds the key which the agent sends to
-                     its provider: it searches and lists what a gateway
-                     forwarded with that key
+                     the variable with the key that the agent sends to its
+                     provider: it searches and lists the conversations that
+                     a gateway forwarded with that key
   --session <id>     search and list in this session only
   --max-chars <n>    size of an answer (default: 20000)
   --store <place>    a folder, or a postgres:// address (default:
                      $PALIMPSEST_STORE, else ~/.palimpsest/store)
-  --tenant <name>    whose store, where a gateway has several (default:
+  --tenant <name>    whose store, if a gateway has several (default:
                      default)
   -h, --help
 
 $PALIMPSEST_TOKEN, if set, is the bearer token that clients of --http must
-send. It is needed where --host is not this machine.
+send. It is required if --host is not this machine.
 
-Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
+Exit codes: 0 stopped, 1 failed, 2 wrong usage.
 Example: claude mcp add palimpsest -- palimpsest mcp --whole-store
 `;
 
@@ -74,7 +74,7 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
   return 0;
 }
 
-/** How clients show which conversations are their own. */
+/** How clients prove which conversations are theirs. */
 function readCaller(values: Values, io: Io): Caller {
   const { session, 'whole-store': wholeStore, 'credential-env': name, http } = values;
   if ([session, wholeStore, name].filter((value) => value !== undefined).length > 1)
@@ -97,12 +97,12 @@ async function notThere(store: LateStore, { path, tenant }: { path: string; tena
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 type Serve = (options: McpOptions) => Promise<void>;
 
-/** Until the client closes its end. */
+/** Serves until the client closes its end. */
 function overStdio({ host }: Values, io: Io): Serve {
   if (host !== undefined) throw new UsageError('--host needs --http');
   if (!io.stdin)
     throw new UsageError('standard input is a terminal: an MCP client starts this. To try it by hand: --http 8788');
-  // A generator around standard input could not be ended while it waits: Ctrl-C would be without effect.
+  // A generator around standard input cannot be ended while it waits, so Ctrl-C would have no effect.
   const input = io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin, { objectMode: false });
   const output = new Writable({
     decodeStrings: false,
@@ -119,12 +119,12 @@ function overStdio({ host }: Values, io: Io): Serve {
   };
 }
 
-/** Until someone stops it. */
+/** Serves until it is stopped. */
 function overHttp({ http = '', host }: Values, io: Io): Serve {
   const port = readPort(http);
   const token = io.env?.PALIMPSEST_TOKEN;
   return async (options) => {
-    // Only here: the SDK would slow down the start of every other command.
+    // Loaded here, because the SDK would slow down the start of every other command.
     const { serveHttp } = await import('../mcp/serve-http.ts');
     const server = await serveHttp(options, { port, ...(host ? { host } : {}), ...(token ? { token } : {}) });
     io.stdout(`listening on ${server.url}\n`);

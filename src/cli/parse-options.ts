@@ -5,7 +5,7 @@ import { UsageError } from './io.ts';
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Parsed<T extends Options> = ReturnType<typeof parseArgs<{ options: T; allowPositionals: true }>>;
 
-/** Reads flags and files. A flag that is misspelt gets the nearest right one. */
+/** Reads flags and files. For a misspelt flag, the error suggests the nearest known one. */
 export function parseOptions<const T extends Options>(args: readonly string[], options: T): Parsed<T> {
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
@@ -16,7 +16,7 @@ export function parseOptions<const T extends Options>(args: readonly string[], o
   }
 }
 
-/** The known word nearest to one that is misspelt, as a question. Empty if none is near. */
+/** "; did you mean X?" for a misspelt word. Empty if no known word is near. */
 export function hintFor(word: string, known: readonly string[]): string {
   const near = word === '' ? undefined : nearest(word, known);
   return near && near !== word ? `; did you mean ${near}?` : '';

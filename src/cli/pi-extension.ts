@@ -19,7 +19,7 @@ export default async function palimpsest(pi: Pi): Promise<void> {
     });
 }
 
-/** The part of an address behind the gateway's own. */
+/** The path after the gateway's address. */
 const PATHS = { anthropic: '', openai: '/v1', google: '/v1beta' };
 
 /** The part of pi's interface for extensions that is used here. */

@@ -4,7 +4,7 @@ import { isRecord } from '../formats/lens.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/index.ts';
 import type { Io } from './io.ts';
 
-/** Own prices from a JSON or YAML file. Throws BAD_INPUT or BAD_OPTION with the file and what is wrong in it. */
+/** Own prices from a JSON or YAML file. Throws BAD_INPUT or BAD_OPTION with the file and the mistake in it. */
 export async function readPriceFile(path: string, io: Pick<Io, 'readFile'>): Promise<OwnModelPrices> {
   const text = await io.readFile(path).catch((error: Error) => {
     throw new PalimpsestError('BAD_INPUT', `cannot read the price file ${path}: ${error.message}`);
@@ -29,7 +29,7 @@ function parse(path: string, text: string): unknown {
   throw new PalimpsestError('BAD_INPUT', `${path}: line ${line}: Expected JSON or YAML but found: ${broken.message}`);
 }
 
-/** `cache_read` is `cacheRead`, as everywhere in files. What is wrong stays, to be named. */
+/** Files have `cache_read` for `cacheRead`. Wrong fields stay, so that the check can name them. */
 function toPrices(value: unknown): OwnModelPrices {
   if (!isRecord(value) || Array.isArray(value)) return value as unknown as OwnModelPrices;
   return Object.fromEntries(

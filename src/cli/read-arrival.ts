@@ -4,7 +4,7 @@ import { hintFor, readCount } from './parse-options.ts';
 
 const NAMES = ['clean', 'references', 'shell-output', 'truncate'];
 
-/** Reads `clean,references,shell-output=2000`: what is not named is off. `none` turns all of it off. */
+/** Reads `clean,references,shell-output=2000`: options that are not named are off. `none` turns all off. */
 export function readArrival(text: string): ArrivalOptions {
   const named = text === 'none' ? [] : text.split(',').map((part) => part.trim().split('=', 2));
   const values = new Map<string, string | undefined>();

@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { history } from '../../test/seeds/support.ts';
+import { history } from '../../test/support/chat.ts';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import type { ChatMessage } from '../message.ts';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
 import { openStore } from '../store/open-store.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 import { recallHelp } from './recall-command.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-recall-'));

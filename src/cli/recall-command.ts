@@ -5,7 +5,7 @@ import { parseOptions, readCount } from './parse-options.ts';
 import { recallTurns, type TurnsRequest } from './recall-turns.ts';
 import { storePath, withStore } from './with-store.ts';
 
-export const recallHelp = `palimpsest recall: gives back a text that was hidden, by its handle.
+export const recallHelp = `palimpsest recall: prints a hidden text by its handle.
 
 Usage: palimpsest recall <handle> [options]
        palimpsest recall --session <id> [--turn <n>] [--json]
@@ -17,20 +17,21 @@ Options:
   --tail <n>           the last n lines
   --lines <a-b>        lines a to b, counted from 1
   --grep <pattern>     the lines that match a regular expression, numbered;
-                       with --lines, --head or --tail: of those, or so many
-  --context <n>        with --grep: so many lines around each match
-  -i, --ignore-case    with --grep: capitals and small letters are the same
+                       with --lines, --head or --tail: only of those, or that
+                       many
+  --context <n>        with --grep: this many lines around each match
+  -i, --ignore-case    with --grep: ignore upper and lower case
   --session <id>       the turns of a session, a line each: number, masked or
                        whole, size, tools, handles of the whole results
   --turn <n>           with --session: one turn with all of its texts
   --json               with --session: as JSON
   --store <place>      a folder, or a postgres:// address (default:
                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
-  --tenant <name>      whose store, where a gateway has several (default:
+  --tenant <name>      whose store, if a gateway has several (default:
                        default)
   -h, --help
 
-Exit codes: 0 done, 1 not found or nothing matches, 2 called wrongly.
+Exit codes: 0 done, 1 not found or nothing matches, 2 wrong usage.
 Example: palimpsest recall p_3kf2q2m7abcdefghijklmnopqr --grep error | less
 `;
 
@@ -70,7 +71,7 @@ export async function recallCommand(args: readonly string[], io: Io): Promise<nu
   return timedOut || (part.grep !== undefined && text === '') ? 1 : 0;
 }
 
-/** Undefined where a handle is asked for. */
+/** Undefined if the command line has a handle. */
 function readTurns(values: Values, positionals: readonly string[], part: RecallOptions): TurnsRequest | undefined {
   const { session, turn, json } = values;
   if (session === undefined) {

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contextOf } from '../../test/lab/fixtures/contexts.ts';
-import { sampleLogs } from '../../test/lab/fixtures/logs.ts';
+import { contextOf } from '../../test/support/logs/contexts.ts';
+import { sampleLogs } from '../../test/support/logs/logs.ts';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import { ensureBuilt } from '../../test/support/modules.ts';
 import type { ReplayResult } from '../lab/replay-result.ts';
 import { policies } from '../plan/policies/index.ts';
 import { priceLists } from '../plan/prices.ts';
 import type { Io } from './io.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 import { replayHelp } from './replay-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-replay-cli-'));
@@ -59,7 +59,7 @@ describe('palimpsest replay', () => {
       'none          sends everything; all others are compared with it',
       'break-even    masks old results in batches, when waiting has cost about what masking costs',
       'optimum       the cheapest times to mask, known only after the run; no agent can use it',
-      'epoch         a request that changed earlier ones: the provider caches the rest again',
+      'epoch         a request that changes earlier messages: the provider caches the rest again',
       'miss          a call that quotes text which only a masked result held',
       'with recalls  the same, if each miss costs one request that brings the text back',
       '',
@@ -207,7 +207,7 @@ describe('palimpsest replay', () => {
     expect(zero.runs[0]?.results['sliding-window:turns=0']?.masks).toBe(6);
   });
 
-  it('--system-tokens fills up what stands before the first reply', async () => {
+  it('--system-tokens fills up the text before the first reply', async () => {
     const { total } = await json(LOG, '--policy', 'none', '--system-tokens', '1000');
     expect(total.none?.tokensSent).toBe(6110 + 7 * 800);
   });
@@ -355,7 +355,7 @@ describe('standard input', () => {
     ['-', bytes],
     ['/dev/stdin', bytes],
     ['-', gzipSync(bytes)],
-  ])('is what %s stands for, also zipped', async (name, sent) => {
+  ])('is what %s means, also zipped', async (name, sent) => {
     const stdin = (async function* () {
       // One byte first: a pipe cuts where it likes, also through what tells that it is gzip.
       yield sent.subarray(0, 1);
@@ -367,7 +367,7 @@ describe('standard input', () => {
     expect(runs).toMatchObject([{ file: '-', turns: 7, tokens: 1268 }]);
   });
 
-  it('stands beside files', async () => {
+  it('may be given with files', async () => {
     const stdin = (async function* () {
       yield bytes.toString();
     })();

@@ -10,8 +10,8 @@ import { priceLists } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
-import { createPlayers } from './replay-pool.ts';
 import { type ReplayRequest, settingOf } from './replay-request.ts';
+import { createReplayWorkers } from './replay-workers.ts';
 import { progressBar, showReplay } from './show-replay.ts';
 
 export const replayHelp = `palimpsest replay: what would each policy have sent, cost and hidden?
@@ -24,11 +24,11 @@ lists (.json, .jsonl, .traj, also .gz); - is standard input. Nothing is sent
 anywhere.
 
 Options:
-  --policy <policy>    as often as you like: none, optimum, break-even,
-                       sliding-window:turns=5, … (default: a choice of all)
+  --policy <policy>    repeatable: none, optimum, break-even,
+                       sliding-window:turns=5, … (default: a selection)
   --compare            adds the defaults of other tools
-  --prices <list>      as often as you like, or all (default: the list of the
-                       model that each log names; unknown models in tokens):
+  --prices <list>      repeatable, or all (default: the list of the model in
+                       each log; unknown models are counted in tokens):
                        ${Object.keys(priceLists).slice(0, 5).join(', ')},
                        ${Object.keys(priceLists).slice(5).join(', ')};
                        your own: mine:read=0.1,write=1.25
@@ -38,20 +38,20 @@ Options:
   --price-file <file>  own prices of models in dollars: JSON or YAML
   --no-usage           ignores the usage in the logs: no hidden system prompt,
                        sizes by --counter alone
-  --cache-life <m>     minutes until an unused cache dies, by the times in the
-                       logs; endless; or listed (default): as the list says
+  --cache-life <m>     minutes until an unused cache expires, by the times in
+                       the logs; endless; or listed (default): by price list
   --keep-warm <n>      prices up to n requests that keep the cache alive in a
                        pause (default: 0); nothing is sent
-  --context-limit <n>  tokens to which requests are cut; optimum knows no limit
+  --context-limit <n>  the largest request in tokens; optimum has no limit
   --counter <name>     chars (characters / 4), default, o200k, cl100k
   --least-turns <n>    leaves out shorter runs (default: 0)
-  --format <name>      reads every file as this (default: by content)
-  --html <file>        writes a page with plots and beginnings of outputs; -
-                       is standard output, the rest goes to standard error
+  --format <name>      reads every file in this format (default: by content)
+  --html <file>        writes a page with plots and beginnings of outputs; - is
+                       standard output (then the table is on standard error)
   --json               prints the result as JSON
   -h, --help
 
-Exit codes: 0 done, 1 something could not be read, 2 called wrongly.
+Exit codes: 0 done, 1 something could not be read, 2 wrong usage.
 Example: palimpsest replay ~/.claude/projects --compare --html report.html
 `;
 
@@ -73,7 +73,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-/** break-even and optimum with arrival and without, so that one sees which part of the saving is masking. */
+/** break-even and optimum with arrival and without, to show which part of the saving is masking. */
 const DEFAULT_POLICIES = [
   'none',
   'sliding-window',
@@ -83,14 +83,14 @@ const DEFAULT_POLICIES = [
   'optimum',
   'optimum:clean=true,references=true',
 ];
-/** What other tools do when nobody sets anything. */
+/** The defaults of other tools. */
 const PEERS = ['swe-agent', 'open-hands', 'first-and-last', 'protect-tokens', 'gemini-cli', 'clear-tool-uses'];
 
 export async function replayCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length === 0) throw new UsageError('expected files or folders with logs');
   const request = await requestOf(values, io);
-  // Mistakes in the options are told before anything is read.
+  // Reports mistakes in the options before anything is read.
   settingOf(request);
   const leastTurns = readCount('--least-turns', values['least-turns'] ?? '0', 0);
   const page = await replayAll({ paths: positionals.map(named), leastTurns }, request, io);
@@ -106,7 +106,7 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
 const pageNote = (file: string): string =>
   `The page is in ${file}. It holds the beginnings of tool outputs and the paths of the logs: read it before you share it.`;
 
-/** By that name a socket, which standard input may be, cannot be opened. */
+/** Standard input may be a socket, which cannot be opened under this name. */
 const named = (path: string): string => (path === '/dev/stdin' ? '-' : path);
 
 async function writeHtml(file: string, page: ReplayPage, io: Io): Promise<void> {
@@ -154,7 +154,7 @@ function readLife(text: string | undefined): ReplayRequest['cacheLife'] {
   throw new UsageError(`expected --cache-life to be a number of minutes, 'listed' or 'endless' but found '${text}'`);
 }
 
-/** What each policy calls its window. */
+/** The name of the window option in each policy. */
 const WINDOWS: Readonly<Record<string, string>> = {
   'sliding-window': 'turns',
   'swe-agent': 'turns',
@@ -181,7 +181,7 @@ interface Asked {
 async function replayAll({ paths, leastTurns }: Asked, request: ReplayRequest, io: Io): Promise<ReplayPage> {
   if (paths.includes('-') && !io.stdin) throw new UsageError('expected a log on standard input');
   const files = await findLogs(paths);
-  const players = createPlayers(request, { files: files.length, stdin: bytesOf(io.stdin) });
+  const workers = createReplayWorkers(request, { files: files.length, stdin: bytesOf(io.stdin) });
   const { policies, prices } = request;
   const onProgress = (done: number, total: number): void => {
     if (io.isTerminal) io.stderr(done === total ? '\r\u001b[K' : `\r${progressBar(done, total)}`);
@@ -191,15 +191,15 @@ async function replayAll({ paths, leastTurns }: Asked, request: ReplayRequest, i
       policies,
       prices,
       leastTurns,
-      play: (file) => players.play(file),
-      parallel: players.count,
+      replayFile: (file) => workers.replay(file),
+      parallel: workers.count,
       onProgress,
     });
   } catch (error) {
     if (error instanceof PalimpsestError) throw error;
     throw new PalimpsestError('BAD_INPUT', `could not replay: ${(error as Error).message}`, { cause: error });
   } finally {
-    await players.close();
+    await workers.close();
   }
 }
 

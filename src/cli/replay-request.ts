@@ -1,8 +1,8 @@
 import { cl100k, o200k } from '../adapters/tokens.ts';
 import { NOTHING_MASKED } from '../lab/compare.ts';
-import { readContender, readPrices } from '../lab/contender.ts';
 import { logReaders } from '../lab/readers/detect-run-format.ts';
 import type { FileSetting } from '../lab/replay-file.ts';
+import { readPrices, readReplayPolicy } from '../lab/replay-policy.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/index.ts';
 import { badOption } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -17,7 +17,7 @@ export interface ReplayRequest {
   readonly modelPrices?: OwnModelPrices | undefined;
   /** Whether sizes follow the usage in the logs. False if not given. */
   readonly usage?: boolean | undefined;
-  /** How many requests may keep the cache alive in a pause. */
+  /** The most requests that keep the cache alive in a pause. */
   readonly keepWarm?: number | undefined;
   /** Whether to price recalls. */
   readonly recalls?: boolean | undefined;
@@ -47,7 +47,7 @@ export function settingOf(request: ReplayRequest): FileSetting {
   const { systemTokens, contextLimit, cacheLife, keepSchedules, usage, keepWarm, recalls } = request;
   return {
     counter,
-    contenders: [...new Set([NOTHING_MASKED, ...request.policies])].map(readContender),
+    policies: [...new Set([NOTHING_MASKED, ...request.policies])].map(readReplayPolicy),
     prices: request.prices.map(readPrices),
     systemTokens,
     contextLimit,

@@ -2,11 +2,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
+import { lengths, simulateTraffic } from '../../test/support/simulated-traffic.ts';
 import type { Report } from '../report/report.ts';
 import type { Arm, RequestRecord } from '../report/request-record.ts';
-import { lengths, simulateTraffic } from '../report/simulated-traffic.test-data.ts';
 import { openStore } from '../store/open-store.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 
 /** The output in docs/report.md. */
 const [, shown] =
@@ -88,6 +88,11 @@ describe('palimpsest report', () => {
 
   it('says that there is nothing where there is nothing', async () => {
     expect(await report(paths.empty)).toEqual({ code: 0, stdout: 'No sessions to report on.\n', stderr: '' });
+  });
+
+  it('says once why there is nothing to report on', async () => {
+    const { stdout } = await report(paths.measured, '--since', '2026-11-01', '--until', '2026-11-01T00:30:00Z');
+    expect(stdout).toMatch(/^No sessions to report on\.\n\d+ sessions? began in the last hour and may still run\.\n$/);
   });
 
   it('leaves out sessions that began while another share was held out, and says so', async () => {

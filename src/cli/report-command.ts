@@ -19,28 +19,28 @@ export const reportHelp = `palimpsest report: what masking saves, measured, and 
 
 Usage: palimpsest report [options]
 
-Compares sessions with masking with sessions that a gateway held out
-(palimpsest serve --holdout 10%), at the provider's bill. Without held-out
-sessions it shows what was spent, and estimates.
+Compares the provider's bill of sessions with masking and of sessions that a
+gateway held out (palimpsest serve --holdout 10%). Without held-out sessions it
+shows what was spent, and estimates.
 
 Options:
   --since <time>       sessions that began after it: 12h, 7d or 8w ago, or a day
                        such as 2026-11-01 (default: everything in the store).
-                       Intervals hold at daily looks only for a fixed day
+                       Use a fixed day if you look at the report every day
   --until <time>       and before it (default: now)
   --price-file <file>  own prices of models in dollars (default:
                        gateway.price_file, then list prices)
   --config <file>      where that is set (default: the user's configuration)
-  --html <file>        writes a page; - is standard output, and what else there
-                       is goes to standard error
+  --html <file>        writes a page; - is standard output, and the table then
+                       goes to standard error
   --json               prints the report as JSON
   --store <place>      a folder, or a postgres:// address (default:
                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
-  --tenant <name>      whose sessions, where a gateway has several tenants
+  --tenant <name>      whose sessions, if a gateway has several tenants
                        (default: those of default, and of runs at the same time)
   -h, --help
 
-Exit codes: 0 done, 1 could not be done, 2 called wrongly.
+Exit codes: 0 done, 1 failed, 2 wrong usage.
 Example: palimpsest report --since 2026-11-01 --html report.html
 `;
 

@@ -3,6 +3,7 @@ import { codeOf } from '../gateway/receipts/log.ts';
 import { readSize } from '../manager/config/read-size.ts';
 import type { PruneOptions, Store } from '../store/store.ts';
 import { UsageError } from './io.ts';
+import { readCount } from './parse-options.ts';
 import type { Stores } from './stores.ts';
 
 const DAY_MS = 86_400_000;
@@ -16,13 +17,27 @@ interface RetentionFields {
   readonly max_bytes?: number | string | undefined;
 }
 
-/** Undefined where nothing is to be removed. */
+/** Undefined if no limit is set. */
 export function retentionOf({ max_age_days: days, max_bytes: size }: RetentionFields): Retention | undefined {
   const maxBytes = size === undefined ? undefined : readSize(size);
   if (days === undefined && maxBytes === undefined) return undefined;
   return {
     ...(days === undefined ? {} : { maxAgeMs: days * DAY_MS }),
     ...(maxBytes === undefined ? {} : { maxBytes }),
+  };
+}
+
+/** The limits on the command line. Those that are not given are left out. */
+export function readRetention(flags: {
+  readonly 'max-age-days'?: string | undefined;
+  readonly 'max-bytes'?: string | undefined;
+}): RetentionFields {
+  const { 'max-age-days': days, 'max-bytes': size } = flags;
+  if (size !== undefined && readSize(size) === undefined)
+    throw new UsageError(`expected --max-bytes to be a size such as 500MB or 10GB but found '${size}'`);
+  return {
+    ...(days === undefined ? {} : { max_age_days: readCount('--max-age-days', days) }),
+    ...(size === undefined ? {} : { max_bytes: size }),
   };
 }
 
@@ -42,7 +57,7 @@ export interface Pruning {
   readonly now?: () => number;
 }
 
-/** Prunes the stores of all tenants now and every hour, where that is configured. Answers how to stop. */
+/** Prunes the stores of all tenants now and every hour, if that is configured. Returns a function that stops it. */
 export function startPruning({ stores, retention, log, everyMs = HOUR_MS, now = Date.now }: Pruning): () => void {
   if (!retention) return () => {};
   let isBusy = false;
@@ -54,7 +69,7 @@ export function startPruning({ stores, retention, log, everyMs = HOUR_MS, now = 
       const next = { clock: now(), elapsed: performance.now() };
       const jump = next.clock - last.clock - (next.elapsed - last.elapsed);
       last = next;
-      // Sessions would all be too old at once. The next run believes the clock if it has gone on as usual since.
+      // All sessions would look too old at once. The next run trusts the clock if it has not jumped again.
       if (Math.abs(jump) > HOUR_MS) log({ level: 'warn', message: 'the clock jumped: nothing is removed this time' });
       else await pruneAll(stores, retention, log);
     } finally {

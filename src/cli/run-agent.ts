@@ -22,7 +22,7 @@ interface Run {
   readonly args: readonly string[];
 }
 
-/** Runs a command behind a gateway of its own, and answers its exit code. */
+/** Runs a command behind its own gateway, and returns the exit code. */
 export async function runAgent({ flags, command, args }: Run, io: Io): Promise<number> {
   const { env = {} } = io;
   const agent = flags.for === undefined ? agentOf(command) : findAgent(flags.for);
@@ -30,6 +30,7 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
   const own = { ...flags, upstream, port: flags.port ?? '0', host: '127.0.0.1', 'whole-store': true, quiet: true };
   const { gateway, serving } = await startBeside(await readServing(own, io));
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-'));
+  let hasStarted = false;
   try {
     const address = addressFor({ url: gateway.url, isPublic: serving.settings.isPublic, token: serving.token });
     const setup = agent?.setup(address, env) ?? { env: addressesOf(allVariables, address) };
@@ -39,14 +40,16 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
       args: [...(setup.args ?? []), ...writeConfig(setup, folder), ...args],
       env: { ...env, ...setup.env, PALIMPSEST_TOKEN: serving.token },
     };
-    return await runChild(child, io);
+    const exit = await runChild(child, io);
+    hasStarted = exit.hasStarted;
+    return exit.code;
   } finally {
     rmSync(folder, { recursive: true, force: true });
     const { store, tenant } = serving.settings;
     const totals = await totalsOf(gateway.url, serving.token).catch(() => undefined);
     await gateway.close({ graceMs: LAST_GRACE_MS });
     const place = { store: showPlace(store), tenant, isUsual: store === storePath(undefined, io) };
-    if (!flags.quiet && totals) io.stderr(showReceipt(totals, place));
+    if (hasStarted && !flags.quiet && totals) io.stderr(showReceipt(totals, place));
   }
 }
 
@@ -61,7 +64,7 @@ interface Started {
   readonly serving: Serving;
 }
 
-/** A store in a folder has one writer. A run beside another one keeps its texts in the same place, as a tenant of its own. */
+/** A store in a folder has one writer. A second run at the same time keeps its texts in the same place, as its own tenant. */
 async function startBeside(serving: Serving, number = 1): Promise<Started> {
   const { settings } = serving;
   const tenant = number === 1 ? settings.tenant : runTenant(number);
@@ -79,7 +82,7 @@ async function startBeside(serving: Serving, number = 1): Promise<Started> {
 
 const MOST_RUNS = 64;
 
-/** Requests of a command that has ended have no reader any more. */
+/** After the command has ended, nothing reads the answers to its requests. */
 const LAST_GRACE_MS = 500;
 
 const agentOf = (command: string): Agent | undefined => {
@@ -100,7 +103,7 @@ function writeConfig({ mcpConfig }: Setup, folder: string): string[] {
   return [`${mcpConfig.flag}=${path}`];
 }
 
-/** The lines that only a file of the user can hold. The file itself is left alone. */
+/** The lines that only a file of the user can hold. The file itself is not edited. */
 async function showMissing({ title }: Agent, { userFile }: Setup, io: Io): Promise<string> {
   if (!userFile) return '';
   const { path, homeVariable, missing } = userFile;
@@ -112,7 +115,7 @@ async function showMissing({ title }: Agent, { userFile }: Setup, io: Io): Promi
   return `palimpsest run: ${title} needs lines in its settings. Add them to ${home} once:\n\n${showSteps(steps)}\n`;
 }
 
-/** Undefined for a file that is no JSON: with comments in it, for example. */
+/** Undefined for a file that is not JSON: with comments in it, for example. */
 async function readSettings(path: string, io: Io): Promise<AgentSettings | undefined> {
   const text = await io.readFile(path).catch(() => '{}');
   try {

@@ -10,27 +10,33 @@ interface Child {
   readonly env: Environment;
 }
 
+/** The exit code of a command, or the reason as a shell tells it where it could not be started. */
+interface ChildExit {
+  readonly code: number;
+  readonly hasStarted: boolean;
+}
+
 /**
- * Runs a command with the terminal of this process, and answers its exit code: 128 and the number of a signal that ended it.
- * Signals to this process go on to the command.
+ * Runs a command with the terminal of this process, and returns its exit code: 128 and the number of a signal that ended it.
+ * Signals to this process are forwarded to the command.
  */
-export async function runChild({ command, args, env }: Child, io: Io): Promise<number> {
+export async function runChild({ command, args, env }: Child, io: Io): Promise<ChildExit> {
   const child = spawn(command, args, { env, stdio: 'inherit' });
   const forward = (signal: NodeJS.Signals): void => {
-    // A terminal sends these to every process of the group: the command has it already. Twice would end some agents.
+    // A terminal sends these to every process of the group, so the command has the signal. A second one would end some agents.
     if (!(hasTerminal() && KEYS.includes(signal))) child.kill(signal);
   };
-  // The handlers stay until this process ends: a second Ctrl-C must not cost the receipt.
+  // The handlers stay until this process ends: a second Ctrl-C must not suppress the receipt.
   for (const signal of SIGNALS) process.on(signal, forward);
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    return signal ? 128 + constants.signals[signal] : (code ?? 1);
+    return { code: signal ? 128 + constants.signals[signal] : (code ?? 1), hasStarted: true };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     io.stderr(
       `palimpsest run: could not start '${command}': ${code === 'ENOENT' ? 'there is no such command' : message}\n`,
     );
-    return code === 'ENOENT' ? 127 : 126;
+    return { code: code === 'ENOENT' ? 127 : 126, hasStarted: false };
   }
 }
 

@@ -1,17 +1,16 @@
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
 
-export const runHelp = `palimpsest run: starts an agent behind a gateway of its own.
+export const runHelp = `palimpsest run: starts an agent behind its own gateway.
 
 Usage: palimpsest run [options] -- <command> [arguments]
 
 Starts a gateway on a free port, sets up the agent and its recall for this run
-only, and tells at the end what was sent and saved. No configuration file is
-changed, and nothing keeps running. The agent is known by its command: claude,
-codex, gemini, qwen, opencode or pi. Any other command finds the addresses in
-ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL.
-
-Addresses that are set already are where the gateway sends requests on to.
+only, and prints at the end what was sent and saved. No configuration file is
+changed, and nothing keeps running. The command names the agent: claude, codex,
+gemini, qwen, opencode or pi. Any other command finds the addresses in
+ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL. If these are set
+already, the gateway forwards requests to those addresses.
 
 Options:
   --for <agent>         which agent the command starts: claude-code, codex,
@@ -23,18 +22,18 @@ Options:
   --policy <policy>     what to mask: break-even (default), never, …
   --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
   --price-file <file>   own prices of models in dollars: JSON or YAML
-  --max-tokens <n>      above it results are masked whatever it costs
-  --bound-thinking <w>  opt-in drops signed thinking behind a mask; keep
-                        masks nothing before it
-  --holdout <share>     10%: so many new sessions pass untouched, to compare with
-  --shadow              decides and measures, but sends every request as it came
-  --config <file>       a palimpsest.yaml to read all this from, and no other
+  --max-tokens <n>      above this size, results are masked whatever that costs
+  --bound-thinking <w>  opt-in drops signed thinking after a mask; keep masks
+                        nothing before signed thinking
+  --holdout <share>     10%: this share of new sessions is not masked, to compare
+  --shadow              decides and measures, but sends every request unchanged
+  --config <file>       the palimpsest.yaml to read; no other file is read
   --quiet               no receipt at the end
   -h, --help
 
 Exit codes: that of the command; 128 and the number of the signal that ended
 it; 127 if there is no such command, 1 if the gateway could not start (then
-the command is not started), 2 called wrongly.
+the command is not started), 2 wrong usage.
 Example: palimpsest run -- claude
 `;
 
@@ -60,7 +59,7 @@ export async function runCommand(args: readonly string[], io: Io): Promise<numbe
   const { values, positionals } = parseOptions(own, OPTIONS);
   if (positionals.length > 0 || command === undefined)
     throw new UsageError('expected a command behind --: palimpsest run -- claude');
-  // Only here: a gateway would slow down the start of every other command.
+  // Loaded here, because a gateway would slow down the start of every other command.
   const { runAgent } = await import('./run-agent.ts');
   return runAgent({ flags: values, command, args: rest }, io);
 }

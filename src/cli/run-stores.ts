@@ -8,14 +8,14 @@ import { createStores, DEFAULT_TENANT, isRunTenant, type Stores } from './stores
 interface Run {
   /** The folder of all stores. */
   readonly path: string;
-  /** The tenant of a run that is alone. */
+  /** The tenant of the first run. */
   readonly first: string;
   readonly tenant: string;
 }
 
 /**
- * Lets a run know the sessions of all runs at the same place. Each writes to a store of its own; arms, events and links are read
- * from the stores of all, and all have the secret of the first.
+ * Lets a run know the sessions of all runs at the same place. Each run writes to its own store. Arms, events and links are read
+ * from the stores of all, and all use the secret of the first.
  */
 export async function shareRuns(stores: Stores, { path, first, tenant }: Run): Promise<Stores> {
   if (stores.isShared) return stores;
@@ -25,7 +25,7 @@ export async function shareRuns(stores: Stores, { path, first, tenant }: Run): P
     const opened = await Promise.all(names.map((name) => others.open(name).catch(() => undefined)));
     return opened.filter((store) => store !== undefined);
   };
-  // Opened before the first request, which would not wait long for them.
+  // Opened before the first request, because a request does not wait long for them.
   await beside();
   const store = await stores.open(DEFAULT_TENANT);
   const list = store.list.bind(store);
@@ -48,7 +48,7 @@ export async function shareRuns(stores: Stores, { path, first, tenant }: Run): P
   return { ...stores, close: () => stores.close().finally(others.close) };
 }
 
-/** A store of another run that is damaged is no reason for this one to fail. */
+/** A damaged store of another run does not make this one fail. */
 async function listIn(store: Store, session: string): Promise<readonly Stored[]> {
   const found: Stored[] = [];
   try {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import { fitHelp } from './fit-command.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 import { help } from './run.ts';
 import { version } from './version.ts';
 
@@ -28,7 +28,7 @@ describe('palimpsest', () => {
       expect(stderr).not.toMatch(/\n\s+at /);
     },
   );
-  it.each([['--help'], ['-h']])('fit %s writes its help, wherever the flag stands', async (flag) => {
+  it.each([['--help'], ['-h']])('fit %s writes its help, wherever the flag is', async (flag) => {
     expect(await palimpsest(['fit', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
     expect(await palimpsest(['fit', 'x.json', '--report', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
   });

@@ -20,15 +20,15 @@ interface Command {
 }
 
 const commands: Readonly<Record<string, Command>> = {
-  serve: { about: "a gateway: any agent's context kept small, no code", help: serveHelp, run: serveCommand },
-  run: { about: 'start an agent behind a gateway of its own', help: runHelp, run: runCommand },
-  report: { about: 'what masking saves, measured, and does it do harm?', help: reportHelp, run: reportCommand },
+  serve: { about: "a gateway: keeps any agent's context small, no code", help: serveHelp, run: serveCommand },
+  run: { about: 'start an agent behind its own gateway', help: runHelp, run: runCommand },
+  report: { about: 'what masking saves, measured, and whether it does harm', help: reportHelp, run: reportCommand },
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
-  recall: { about: 'give back a hidden text by its handle, or list turns', help: recallHelp, run: recallCommand },
-  store: { about: 'what the store holds, and its upkeep', help: storeHelp, run: storeCommand },
-  config: { about: 'check a palimpsest.yaml, or show what it means', help: configHelp, run: configCommand },
-  mcp: { about: 'an MCP server: lets an agent recall by itself', help: mcpHelp, run: mcpCommand },
+  recall: { about: 'print a hidden text by its handle, or list turns', help: recallHelp, run: recallCommand },
+  store: { about: 'show and maintain the store', help: storeHelp, run: storeCommand },
+  config: { about: 'check a palimpsest.yaml, or show its effect', help: configHelp, run: configCommand },
+  mcp: { about: 'an MCP server: an agent reads masked texts again', help: mcpHelp, run: mcpCommand },
 };
 
 export const help = `palimpsest keeps an agent's context window small, cheap and recoverable.
@@ -40,11 +40,11 @@ ${Object.entries(commands)
   .map(([name, command]) => `  ${name.padEnd(8)} ${command.about}`)
   .join('\n')}
 
-  palimpsest <command> --help   what a command takes
+  palimpsest <command> --help   the options of a command
   palimpsest --version
 `;
 
-/** Runs a command line and answers its exit code: 0 done, 1 could not be done, 2 called wrongly. */
+/** Runs a command line and returns its exit code: 0 done, 1 failed, 2 wrong usage. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...args] = argv;
   if (name === 'help' && args.length > 0) return run([...args, '--help'], io);
@@ -69,7 +69,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   return runSafely(name, command, args, io);
 }
 
-/** Behind `--` are the arguments of another command. */
+/** The arguments after `--` belong to another command. */
 function isHelp(args: readonly string[]): boolean {
   const end = args.indexOf('--');
   const own = end < 0 ? args : args.slice(0, end);
@@ -88,5 +88,5 @@ async function runSafely(name: string, command: Command, args: readonly string[]
   }
 }
 
-/** A disk that is full, a folder that may not be read. All else would be a mistake of ours, and keeps its stack. */
+/** A full disk, an unreadable folder. Any other error is a bug of ours and keeps its stack. */
 const isOfSystem = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;

@@ -5,10 +5,10 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest, type Ran } from '../../test/support/memory-io.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
 import { agents } from './agents.ts';
 import type { Io } from './io.ts';
-import { palimpsest, type Ran } from './memory-io.test-data.ts';
 
 const TOKEN = 'a-token-for-tests-only';
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-serve-'));

@@ -6,8 +6,8 @@ export const serveHelp = `palimpsest serve: a gateway that keeps any agent's con
 
 Usage: palimpsest serve [options]
 
-Point an agent's base URL at it: old tool results are masked where that saves
-money, everything can be recalled, and a page shows it happen.
+Point an agent's base URL at it. The gateway masks old tool results where that
+saves money, keeps them for recall, and shows what it does on a page.
 
 Options:
   --for <agent>         print the lines that set up this agent: claude-code, codex,
@@ -19,7 +19,7 @@ Options:
                         moonshot, vllm, lmstudio
   --port <n>            where to listen (default: 8787; 0 picks a free one)
   --host <address>      default: 127.0.0.1; elsewhere every request needs a token
-  --allow-host <name>   a name by which it may be called; repeatable
+  --allow-host <name>   a host name that requests may use; repeatable
   --allow-origin <o>    a web page that may use it: https://app.example; repeatable
   --store <place>       a folder, or a postgres:// address (default:
                         $PALIMPSEST_STORE, else ~/.palimpsest/store)
@@ -28,28 +28,32 @@ Options:
                         your own: mine:read=0.1,write=1.25,look-back-blocks=20
   --price-file <file>   own prices of models in dollars, and subscriptions: JSON or
                         YAML (default: list prices; docs/money.md)
-  --max-tokens <n>      above it results are masked whatever it costs
-  --bound-thinking <w>  opt-in drops signed thinking behind a mask; keep
-                        masks nothing before it
-  --holdout <share>     10%: so many new sessions pass untouched, to compare with
-  --shadow              decides and measures, but sends every request as it came
+  --max-tokens <n>      above this size, results are masked whatever that costs
+  --bound-thinking <w>  opt-in drops signed thinking after a mask; keep masks
+                        nothing before signed thinking
+  --holdout <share>     10%: this share of new sessions is not masked, to compare
+  --shadow              decides and measures, but sends every request unchanged
   --workers <n>         processes that share the port; auto: one for each core
+  --max-age-days <n>    removes data that was last used before that
+  --max-bytes <size>    10GB: above this size, removes what was used longest ago
   --whole-store         each store has one user: agents may list and search all of
-                        it at /_palimpsest/mcp (default: what their key sent)
-  --grace-ms <n>        how long exchanges may take after SIGTERM (default: 30000)
-  --drain-ms <n>        how long it goes on after SIGTERM while /readyz says that it
-                        stops, so that balancers can turn away (default: 0)
-  --config <file>       a palimpsest.yaml to read all this from, and no other
-  --demo                plays a conversation to look at, without any key
+                        it at /_palimpsest/mcp (default: only what was sent with
+                        their key)
+  --grace-ms <n>        how long open requests may take after SIGTERM (default:
+                        30000)
+  --drain-ms <n>        how long it keeps serving after SIGTERM while /readyz is
+                        503, so that balancers can react (default: 0)
+  --config <file>       the palimpsest.yaml to read; no other file is read
+  --demo                shows a recorded conversation, without any key
   --quiet               no log lines
   -h, --help
 
 Each option is also a variable: --allow-host is $PALIMPSEST_ALLOW_HOST, with
 commas for several values. The command line comes first, then variables, then
 files. $PALIMPSEST_TOKEN, if set, is the token of the page and its API;
-else one is made and kept in ~/.palimpsest/token.
+otherwise one is created in ~/.palimpsest/token.
 
-Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
+Exit codes: 0 stopped, 1 failed, 2 wrong usage.
 Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
 
@@ -69,6 +73,8 @@ export const serveOptions = {
   holdout: { type: 'string' },
   shadow: { type: 'boolean' },
   workers: { type: 'string' },
+  'max-age-days': { type: 'string' },
+  'max-bytes': { type: 'string' },
   'whole-store': { type: 'boolean' },
   'grace-ms': { type: 'string' },
   'drain-ms': { type: 'string' },
@@ -80,7 +86,7 @@ export const serveOptions = {
 export async function serveCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, serveOptions);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
-  // Only here: what a gateway needs would slow down the start of every other command.
+  // Loaded here, because the gateway would slow down the start of every other command.
   const { serve } = await import('./serve.ts');
   await serve(withEnvironment(values, serveOptions, io), io);
   return 0;

@@ -5,7 +5,7 @@ import type { Config } from '../manager/config/config-schema.ts';
 import { CONFIG_FILE, readConfig, showProblem } from '../manager/config/read-config.ts';
 import type { Io } from './io.ts';
 
-/** A configuration for the gateway: the file that is named, else the user's own before what the working folder says. */
+/** A configuration for the gateway: the named file, else the user's own file, which comes before that of the working folder. */
 export async function readServeConfig(flag: string | undefined, io: Io): Promise<Config> {
   if (flag !== undefined) return read(flag, io);
   return merge(await readFolder(io), await readIfThere(usersFile(io), io));
@@ -17,8 +17,8 @@ function usersFile(io: Io): string {
 }
 
 /**
- * A repository that was cloned must not send a key elsewhere, open a port, lift a limit, name a file to read, choose where texts
- * are kept, or change what is measured.
+ * A cloned repository must not redirect a key, open a port, lift a limit, name a file to read, choose where texts are kept, or
+ * change the comparison.
  */
 async function readFolder(io: Io): Promise<Config> {
   const { gateway = {}, store, ...rest } = await readIfThere(CONFIG_FILE, io);

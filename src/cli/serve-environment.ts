@@ -36,7 +36,7 @@ function readFlag(name: string, text: string): boolean {
 }
 
 /**
- * Kubernetes and Docker tell a container where other services are. For one that is called `palimpsest` they set
+ * Kubernetes and Docker set variables with the addresses of other services. For a service called `palimpsest` they set
  * PALIMPSEST_PORT=tcp://10.0.0.7:8787 and PALIMPSEST_SERVICE_HOST, which are not options.
  */
 const isOfService = (variable: string, text: string): boolean =>

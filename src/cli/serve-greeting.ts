@@ -3,7 +3,7 @@ import type { Agent, GatewayAddress, Step } from './agents.ts';
 import type { Io } from './io.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
-/** The facts that a user needs after the start. */
+/** The facts that the text after the start shows. */
 export interface Greeting {
   readonly url: string;
   /** The token of the page. Undefined if the page cannot be opened. */
@@ -29,19 +29,19 @@ ${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : '
   ${url}/_palimpsest/#token=${token ?? ''}
 
 What is masked is kept in ${store}
-  ${`palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-${agent ? '' : `  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it when what is under way is done.
+  ${`npx palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
+${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it when what is under way is done.
 `;
 }
 
-/** For any client that reads them. */
+/** The addresses as variables, for any client. */
 function addresses({ url, isPublic }: Greeting): string {
   const base = isPublic ? `${url}/as/TOKEN` : url;
   return `Point your agent here, in its own terminal:
   export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
   export OPENAI_BASE_URL=${base}/v1        # Qwen Code, OpenAI's SDKs
   export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
-Codex, OpenCode, pi, and recall in all of them: palimpsest serve --for <agent>
+Codex, OpenCode, pi, and recall in all of them: npx palimpsest serve --for <agent>
 `;
 }
 
@@ -55,11 +55,11 @@ export function addressFor(gateway: {
   return { base: isPublic ? `${url}/as/${token}` : url, mcp: `${url}/_palimpsest/mcp`, token };
 }
 
-/** Lines under what they are for. */
+/** Each step with its title and its lines. */
 export const showSteps = (steps: readonly Step[]): string =>
   steps.map(({ about, lines }) => `${about}:\n${lines.replace(/^(?=.)/gm, '  ')}\n`).join('\n');
 
-/** A list of the things to look at in the demo. */
+/** The text after the start of the demo. */
 export function greetDemo(url: string, token: string): string {
   return `listening on ${url}
 
@@ -73,7 +73,7 @@ Ctrl-C stops it.
 `;
 }
 
-/** Tells at once about an upstream that does not answer, in place of letting the first request find out. */
+/** Warns at the start about an upstream that does not answer, before the first request fails. */
 export async function warnOfMissing(upstreams: Readonly<Record<string, string>>, io: Io): Promise<void> {
   await Promise.all(
     Object.entries(upstreams).map(async ([provider, address]) => {

@@ -11,7 +11,7 @@ export interface McpMount {
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** MCP over HTTP beside the gateway's API, under its rules: each tenant recalls from its own store. */
+/** MCP over HTTP on the gateway's port, with the gateway's rules: each tenant recalls from its own store. */
 export function createMcpMount(
   open: (tenant: string) => Promise<Store>,
   { wholeStore }: Pick<McpOptions, 'wholeStore'> = {},
@@ -27,7 +27,7 @@ export function createMcpMount(
   };
 }
 
-/** Only when it is asked for: the SDK would slow down the start. */
+/** Loaded at the first use, because the SDK would slow down the start. */
 async function createHandle(options: McpOptions): Promise<Handle> {
   const [{ toNodeHandler }, { createMcpHandler }, { serverFor }, { limitBatches }] = await Promise.all([
     import('@modelcontextprotocol/node'),

@@ -4,7 +4,7 @@ import { readAddress } from '../gateway/exchange/upstreams.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
 import { isLoopback } from '../gateway/page/guard.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
-import { parsePrices } from '../lab/contender.ts';
+import { parsePrices } from '../lab/replay-policy.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';
 import { readShare } from '../manager/config/read-share.ts';
@@ -15,7 +15,7 @@ import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
-import { type Retention, retentionOf } from './retention.ts';
+import { type Retention, readRetention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 import { storePath } from './with-store.ts';
@@ -37,6 +37,8 @@ export interface ServeFlags {
   readonly holdout?: string | undefined;
   readonly shadow?: boolean | undefined;
   readonly workers?: string | undefined;
+  readonly 'max-age-days'?: string | undefined;
+  readonly 'max-bytes'?: string | undefined;
   readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
   readonly 'drain-ms'?: string | undefined;
@@ -49,22 +51,22 @@ export interface ServeFlags {
 export interface ServeSettings {
   readonly port: number;
   readonly host: string;
-  /** Other machines can reach it. */
+  /** Whether other machines can reach it. */
   readonly isPublic: boolean;
   /** A folder, or a postgres:// address. */
   readonly store: string;
-  /** Whose store it is where a request has no tenant of its own. */
+  /** The tenant of requests without one. */
   readonly tenant: string;
-  /** The limits beyond which the store is pruned; undefined: never. */
+  /** The limits above which the store is pruned. Undefined: it is never pruned. */
   readonly retention: Retention | undefined;
   readonly workers: number;
   /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
   readonly wholeStore: boolean;
-  /** How long exchanges may take once it was told to stop. */
+  /** How long open requests may take after SIGTERM and the drain time. */
   readonly graceMs: number;
-  /** How long it goes on before that, while it tells balancers that it stops. */
+  /** How long it keeps serving after SIGTERM while `/readyz` is 503. */
   readonly drainMs: number;
-  /** Token to tenant, beside the one that is made. */
+  /** Tenants by their tokens. The gateway's own token is not among them. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
     GatewayOptions,
@@ -84,7 +86,7 @@ export interface ServeSettings {
   readonly searchProcesses: number | undefined;
 }
 
-/** Flags come before every file. */
+/** Flags override every file. */
 export async function readServeSettings(flags: ServeFlags, io: Io): Promise<ServeSettings> {
   const config = await readServeConfig(flags.config, io);
   const { gateway = {}, store = {} } = config;
@@ -98,11 +100,11 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
   return {
     port: flags.port === undefined ? (gateway.port ?? 8787) : readPort(flags.port),
     host,
-    // Whoever gives tenants tokens wants to know them apart, also behind a balancer on the same machine.
+    // With tenants, every request needs a token, also behind a balancer on the same machine.
     isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
-    retention: retentionOf(store),
+    retention: retentionOf({ ...store, ...readRetention(flags) }),
     workers: readWorkers(flags.workers),
     wholeStore: flags['whole-store'] === true,
     graceMs: readWait('--grace-ms', flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
@@ -164,7 +166,7 @@ function readWorkers(value: string | undefined): number {
   return value === 'auto' ? availableParallelism() : readCount('--workers', value ?? '1');
 }
 
-/** `anthropic=https://…`, each of them once or not at all. */
+/** `anthropic=https://…`, each provider at most once. */
 function readUpstreams(values: readonly string[]): Partial<Record<Provider, string>> {
   return Object.fromEntries(values.map(readUpstream));
 }
@@ -187,7 +189,7 @@ function readOwnPrices(flag: string | undefined, { gateway, policy }: Config): P
   return prices === undefined ? undefined : toPrices('serve', ownPricesOf(prices));
 }
 
-/** A policy that decides by prices is made for those of each request. */
+/** A policy that decides by prices is created for the prices of each request. */
 function readPolicy(flag: string | undefined, config: Config): GatewayOptions['policy'] | undefined {
   if (flag === undefined) return policyFrom(config);
   const { name, options } = readSpec(flag);

@@ -27,7 +27,7 @@ import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-
 import { createStores, DEFAULT_TENANT, type Stores } from './stores.ts';
 import { version } from './version.ts';
 
-/** Serves until someone stops it. */
+/** Serves until it is stopped. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const serving = await readServing(flags, io);
   if (flags.demo) await serveDemo(serving);
@@ -62,15 +62,17 @@ export interface Serving {
   readonly log: Log;
   readonly token: string;
   readonly io: Io;
-  /** The one whose lines are shown. */
+  /** The agent whose set-up lines are shown. */
   readonly agent: Agent | undefined;
 }
 
 async function serveAlone(serving: Serving): Promise<void> {
   const gateway = await startGateway(serving);
   try {
+    // Before the greeting: a signal that answers it must find a handler.
+    const stopped = interrupted(serving.io);
     await announce(serving, gateway.url);
-    await interrupted(serving.io);
+    await stopped;
   } finally {
     await gateway.close(serving.settings);
   }
@@ -106,10 +108,10 @@ export async function startGateway(serving: Serving, open = openStores): Promise
   }
 }
 
-/** A worker that has not ended so long after its grace time is killed. */
+/** A worker is killed if it has not ended this long after its grace time. */
 export const MOST_EXIT_MS = 5000;
 
-/** One process owns store and records, the others answer requests. */
+/** One process owns store and records; the others handle requests. */
 async function serveWithWorkers(serving: Serving): Promise<void> {
   const remote = workerRemote();
   if (remote) return serveAsWorker(serving, remote);
@@ -126,8 +128,9 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
     });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
+    const stopped = interrupted(io);
     await announce(serving, urlOf(settings.host, workers.port));
-    await interrupted(io);
+    await stopped;
     stopPruning();
     await workers.close({ graceMs: settings.drainMs + settings.graceMs + MOST_EXIT_MS });
     await records.close?.();
@@ -148,7 +151,7 @@ async function serveAsWorker(serving: Serving, { store, records, stopAsked }: Re
   leaveCluster();
 }
 
-/** Without a key, a store or a file of the user's. */
+/** Serves the demo, without a key, a store or files of the user. */
 async function serveDemo({ settings, token, io }: Serving): Promise<void> {
   const upstream = await startDemoUpstream();
   const store = createMemoryStore();
@@ -160,17 +163,18 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
     version,
   });
   const server = await listen(gateway, settings);
+  const stopped = interrupted(io);
   io.stdout(greetDemo(server.url, token));
-  const stopped = new AbortController();
-  const playing = playDemo(server.url, stopped.signal).then((said) => io.stdout(said));
-  await interrupted(io);
-  stopped.abort();
+  const ending = new AbortController();
+  const playing = playDemo(server.url, ending.signal).then((said) => io.stdout(said));
+  await stopped;
+  ending.abort();
   await playing.catch(() => {});
   await server.close({ graceMs: 1000 });
   await upstream.close();
 }
 
-/** A folder that another process writes to, or that cannot be made, is told at once. A database may come later. */
+/** Fails at once if another process writes to the folder, or if it cannot be created. A database may come later. */
 export async function openStores({ settings, io }: Serving): Promise<Stores> {
   const all = await createStores(settings.store);
   const stores = { ...all, open: (tenant: string) => all.open(tenant === DEFAULT_TENANT ? settings.tenant : tenant) };
@@ -204,7 +208,7 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     log,
     version,
     mounts: { '/_palimpsest/mcp': mcp.answer },
-    // Agents that defer tools show none of them. One that has connected can find them.
+    // Agents that defer tools show none of them in a request, but an agent that has connected can find them.
     hasRecall: mcp.hasClient,
   };
 }

@@ -1,6 +1,6 @@
+import type { EffectiveLimit } from '../manager/budget/effective-limit.ts';
 import { LIMIT_FIELDS } from '../manager/config/config-options.ts';
 import type { EffectiveField } from '../manager/config/effective-fields.ts';
-import type { EffectiveLimit } from '../manager/effective-limit.ts';
 import type { Io } from './io.ts';
 
 /** A part of the window; all parts together are the limit. */
@@ -17,7 +17,7 @@ export interface ConfigWindow {
   readonly from: string;
   readonly layers: readonly WindowLayer[];
   readonly marks: readonly WindowLayer[];
-  /** The hard threshold as set, where the largest request comes before it. */
+  /** The configured hard threshold, if the largest request is smaller. */
   readonly hardThreshold?: WindowLayer;
 }
 
@@ -99,7 +99,7 @@ function notesOn({ hardThreshold }: ConfigWindow): string[] {
   ];
 }
 
-/** Each layer has one cell at least; the largest gives what the others take. */
+/** Each layer has at least one cell, taken from the largest layer. */
 function drawBar(layers: readonly WindowLayer[], io: Io): string {
   const cells = layers.map(({ tokens, share }) => (tokens > 0 ? Math.max(1, Math.round(share * BAR)) : 0));
   const largest = cells.indexOf(Math.max(...cells));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { history, prose, toolTurn, user } from '../../test/seeds/support.ts';
+import { history, prose, toolTurn, user } from '../../test/support/chat.ts';
 import { fit, slidingWindow } from '../index.ts';
 import type { Io } from './io.ts';
 import { showFit, showReport } from './show-fit.ts';

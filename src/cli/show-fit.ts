@@ -11,7 +11,7 @@ import {
 import { counted } from '../text.ts';
 import type { Io } from './io.ts';
 
-/** A readable before/after: a line for each tool result, with what became of it. */
+/** A readable before/after: a line for each tool result, with its text after `fit`. */
 export function showFit(messages: readonly object[], fitted: FitResult<object>, options: FitOptions, io: Io): string {
   const segments = segmentsOf(messages, options);
   const fates = fatesOf(fitted.plan, segments);
@@ -26,7 +26,7 @@ export function showFit(messages: readonly object[], fitted: FitResult<object>, 
   return [header, ...lines, '', showReport(fitted.report)].join('\n');
 }
 
-/** A result that is not sent as it came. */
+/** A result that `fit` changed. */
 export interface ChangedResult {
   readonly turn: number;
   readonly tool: string | undefined;
@@ -34,7 +34,7 @@ export interface ChangedResult {
   readonly chars: { readonly before: number; readonly after: number };
 }
 
-/** Each result that is not sent as it came, and why. */
+/** Each result that `fit` changed, and why. */
 export function changedResults(
   messages: readonly object[],
   { plan }: FitResult<object>,
@@ -56,7 +56,7 @@ function segmentsOf(messages: readonly object[], { format }: FitOptions): readon
 const CALL = 28;
 const SIZE = 13;
 
-/** Words for the changes whose text does not say itself what was done. */
+/** Words for changes whose text does not say what was done. */
 const WORDS: Readonly<Partial<Record<ChangedResult['why'], string>>> = {
   drop: '(left out)',
   clean: '(cleaned) ',
@@ -64,7 +64,7 @@ const WORDS: Readonly<Partial<Record<ChangedResult['why'], string>>> = {
   'shell-output': '(long shell output) ',
 };
 
-/** A result that was made smaller when it first went out is followed by its beginning as it came. */
+/** Below a result that was made smaller on arrival, shows the beginning of the original. */
 function showResult(result: Segment, args: string, after: Fate | undefined, io: Io): string[] {
   const before = result.text.length.toLocaleString('en');
   const size = after === undefined ? before : `${before} → ${after.text.length}`;
@@ -91,7 +91,7 @@ function oneLine(text: string, room: number): string {
   return line.length <= room ? line : `${line.slice(0, room - 1)}…`;
 }
 
-/** The text of a result as it goes out, and why it is another. */
+/** The text of a result as it is sent, and why it is another. */
 interface Fate {
   readonly text: string;
   readonly why: ChangedResult['why'];
@@ -109,7 +109,7 @@ function fatesOf(plan: Plan, segments: readonly Segment[]): Map<number, Fate> {
   return fates;
 }
 
-/** What was done, and why. */
+/** The report of a fit: the changes and their reasons. */
 export function showReport(report: Report): string {
   const { tokens, edits, decision, requires } = report;
   const share = tokens.before === 0 ? 0 : Math.round((1 - tokens.after / tokens.before) * 100);

@@ -7,7 +7,7 @@ import { DEFAULT_TENANT } from './stores.ts';
 interface Place {
   readonly store: string;
   readonly tenant: string;
-  /** Commands find it without being told. */
+  /** Whether it is the default place, which commands find without --store. */
   readonly isUsual: boolean;
 }
 
@@ -21,11 +21,11 @@ palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'convers
   sent      ${counted(tokensSent, 'input token')}, ${grouped(Math.round(cached))} of them read from the provider's cache
 ${showSpent(totals)}${showWindow(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
   saved     ${showSaved(totals)}
-  later     ${masked === 0 ? '' : `palimpsest recall <handle>${where}, `}palimpsest report${where}
+  later     ${masked === 0 ? '' : `npx palimpsest recall <handle>${where}, `}npx palimpsest report${where}
 `;
 }
 
-/** Input and output, where there is a price. */
+/** Input and output, if there is a price. */
 function showSpent({ money }: Totals): string {
   const spent = whatIsPriced(money);
   return spent === '' ? '' : `  spent     ${spent}\n`;

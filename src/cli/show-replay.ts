@@ -6,7 +6,7 @@ import { adviceOf } from '../lab/replay.ts';
 import type { PolicyResult, ReplayResult } from '../lab/replay-result.ts';
 import { formatDollars } from '../money/index.ts';
 
-/** The totals as a table, what is known about the logs, what was skipped, and what to do next. */
+/** The totals as a table, facts about the logs, skipped files, and the next step. */
 export function showReplay(result: ReplayResult): string {
   const { runs, prices, policies, skipped, dollars } = result;
   const notes = notesOn(skipped);
@@ -62,13 +62,13 @@ interface Column {
   readonly title: string;
   /** Whether it has the prices of the first list. */
   readonly isPriced?: boolean;
-  /** Undefined where it is not known. */
+  /** Undefined if it is not known. */
   cell(result: ReplayResult, policy: string): string | undefined;
 }
 
 const first = ({ prices }: ReplayResult): string => prices[0] ?? '';
 
-/** Those behind the changes of cost. A column without any cell is left out. */
+/** The columns after the changes of cost. A column without any cell is left out. */
 const COLUMNS: readonly Column[] = [
   {
     title: 'with recalls',

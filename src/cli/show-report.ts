@@ -81,8 +81,10 @@ function harmLines({ harm, savings, unit, alpha }: Report): string[] {
   ];
 }
 
-function noteLines({ estimate, leftOut, savings, alpha, range }: Report): string[] {
-  const left = leftOutWords(leftOut);
+function noteLines({ estimate, leftOut, savings, alpha, range, headline }: Report): string[] {
+  // Where nothing is left to report on, the headline says why, except for the kinds of sessions that cannot be compared.
+  const isTold = headline.verdict === 'nothing' && leftOut.beganBefore + leftOut.severalArms === 0;
+  const left = isTold ? [] : leftOutWords(leftOut);
   return [
     ...(estimate && savings ? [estimateWords(estimate)] : []),
     ...(left.length > 0 ? [`Left out: ${left.join('; ')}.`] : []),

@@ -5,7 +5,7 @@ import { DEFAULT_TENANT } from './stores.ts';
 
 /** Which store is shown. */
 export interface Shown {
-  /** Its place, and the tenant where that says something. */
+  /** Its place, and its tenant if there are several. */
   readonly where: string;
   readonly tenant: string;
   /** The configured retention. */
@@ -36,7 +36,7 @@ export function showStats(stats: StoreStats, { where, tenant, retention }: Shown
 
 function ageRows({ oldestAt, newestAt, weekBytes = 0 }: StoreStats): string[][] {
   if (newestAt === undefined) return [];
-  // Before this version nothing had a time.
+  // Data of older versions has no time.
   const since = oldestAt === undefined ? '' : `${showTime(oldestAt)} to `;
   const days = Math.min(7, Math.max(1, (newestAt - (oldestAt ?? 0)) / DAY_MS));
   return [

@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../test/support/memory-io.ts';
 import { openStore } from '../store/open-store.ts';
-import { palimpsest } from './memory-io.test-data.ts';
 import { storeHelp } from './store-command.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-store-cli-'));

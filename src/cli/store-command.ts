@@ -1,23 +1,22 @@
-import { readSize } from '../manager/config/read-size.ts';
 import type { PruneOptions, PruneReport, Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
-import { hintFor, parseOptions, readCount } from './parse-options.ts';
-import { type Retention, readAge, retentionOf } from './retention.ts';
+import { hintFor, parseOptions } from './parse-options.ts';
+import { type Retention, readAge, readRetention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { type Shown, showGc, showProblems, showPruned, showRemoved, showStats, sumOf } from './show-store.ts';
 import { DEFAULT_TENANT, showPlace } from './stores.ts';
 import { upkeep } from './upkeep.ts';
 import { storePath, withEachStore, withStore } from './with-store.ts';
 
-export const storeHelp = `palimpsest store: what the store holds, and its upkeep.
+export const storeHelp = `palimpsest store: shows and maintains the store.
 
 Usage: palimpsest store <action> [options]
 
-  stats    how much there is, how old it is, and how fast it grows
-  verify   reads everything and checks it; tells what is damaged
-  delete   removes a session, or all that was not used for a while
-  prune    removes what was not used for longest, by age and size
-  gc       frees the space of what was deleted
+  stats    size, age and growth
+  verify   reads and checks everything; lists damage
+  delete   removes a session, or everything that was not used for a while
+  prune    removes the least recently used sessions, by age and size
+  gc       frees the space of deleted data
   export   every text, turn, note and record to standard output, one JSON
            object a line
 
@@ -25,23 +24,22 @@ While a gateway serves, delete, prune and gc are done by the gateway.
 
 Options:
   --session <id>      with delete: this session
-  --older-than <age>  with delete: what was not used for 12h, 30d or 8w
-  --max-age-days <n>  with prune: removes what was not used for so many days
+  --older-than <age>  with delete: everything not used for 12h, 30d or 8w
+  --max-age-days <n>  with prune: removes everything not used for this many days
   --max-bytes <size>  with prune: removes until the store is this small: 10GB.
                       Default of both: store.max_age_days and store.max_bytes
   --config <file>     where those are set (default: the user's configuration)
-  --dry-run           with delete and prune: only tells what would be removed
-  --repair            with gc: gives up what verify reports as damaged
+  --dry-run           with delete and prune: only shows what would be removed
+  --repair            with gc: removes the data that verify reports as damaged
   --force             with gc: compacts however little there is to free
   --json              prints the result as JSON
   --store <place>     a folder, or a postgres:// address (default:
                       $PALIMPSEST_STORE, else ~/.palimpsest/store)
-  --tenant <name>     whose store, where a gateway has several (default: all
+  --tenant <name>     whose store, if a gateway has several (default: all
                       for stats and verify, else default)
   -h, --help
 
-Exit codes: 0 done, 1 could not be done or verify found problems,
-2 called wrongly.
+Exit codes: 0 done, 1 failed or verify found problems, 2 wrong usage.
 Example: palimpsest store prune --max-bytes 10GB --dry-run
 `;
 
@@ -87,7 +85,7 @@ export async function storeCommand(args: readonly string[], io: Io): Promise<num
   return action({ ...values, path: storePath(values.store, io) }, io);
 }
 
-/** Which actions take a flag; the others take all. */
+/** The actions that a flag belongs to. Other flags belong to all actions. */
 const BELONG: Readonly<Record<string, readonly string[]>> = {
   repair: ['gc'],
   force: ['gc'],
@@ -131,12 +129,8 @@ async function deleteSome(request: Request, io: Io): Promise<number> {
 }
 
 async function pruneStore(request: Request, io: Io): Promise<number> {
-  const { 'max-age-days': days, 'max-bytes': size, 'dry-run': dryRun = false } = request;
-  const hasFlags = days !== undefined || size !== undefined;
-  if (size !== undefined && readSize(size) === undefined)
-    throw new UsageError(`expected --max-bytes to be a size such as 500MB or 10GB but found '${size}'`);
-  const flags = { max_age_days: days === undefined ? undefined : readCount('--max-age-days', days), max_bytes: size };
-  const retention = hasFlags ? retentionOf(flags) : await configuredRetention(request, io);
+  const { 'dry-run': dryRun = false } = request;
+  const retention = retentionOf(readRetention(request)) ?? (await configuredRetention(request, io));
   if (!retention)
     throw new UsageError(
       'prune needs --max-age-days or --max-bytes, or store.max_age_days or store.max_bytes in the configuration',
@@ -169,7 +163,7 @@ interface Opened<T> extends Shown {
   readonly value: T;
 }
 
-/** Those that cannot be opened are told. */
+/** Reports stores that cannot be opened. */
 async function inEachStore<T>(request: Request, io: Io, work: (store: Store) => Promise<T>) {
   const found = await withEachStore(request, work);
   const place = showPlace(request.path);

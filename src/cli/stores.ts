@@ -7,21 +7,21 @@ import { tenantsOf } from '../store/postgres/tenants-of.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError } from './io.ts';
 
-/** The tenant of those who name none. */
+/** The tenant if none is named. */
 export const DEFAULT_TENANT = 'default';
 
-/** The tenant of a run beside others, by its number from 2 on. */
+/** The tenant of a second run at the same time, and of further ones, by number. */
 export const runTenant = (number: number): string => `run-${number}`;
 
 export const isRunTenant = (tenant: string): boolean => /^run-\d+$/.test(tenant);
 
 /** The stores of all tenants at one place. */
 export interface Stores {
-  /** Opens that of a tenant, once. */
+  /** Opens the store of a tenant, once. */
   open(tenant: string): Promise<Store>;
-  /** Those that are there, by name. */
+  /** The tenants that have a store. */
   tenants(): Promise<readonly string[]>;
-  /** Several gateways may write there. */
+  /** Whether several gateways may write to it. */
   readonly isShared: boolean;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export async function createStores(place: string, mode: 'read' | 'write' = 'writ
   return isDatabase(place) ? inDatabase(place) : inFolder(place, mode);
 }
 
-/** A place as it may be shown: an address without its password. */
+/** A place for people to read: an address is shown without its password. */
 export function showPlace(place: string): string {
   if (!isDatabase(place)) return place;
   if (!URL.canParse(place)) return 'PostgreSQL';
@@ -52,13 +52,13 @@ function tenantsIn(path: string): string[] {
   return names.filter((name) => isTenant(name) && holdsStore(join(path, name))).sort();
 }
 
-/** One that may not be read is there: whoever opens it is told. */
+/** An unreadable folder counts as a store: opening it reports the error. */
 function holdsStore(folder: string): boolean {
   const files = unless(['EACCES', 'EPERM'], () => unless(['ENOTDIR', 'ENOENT'], () => readdirSync(folder)) ?? []);
   return files?.some((file) => file === 'current' || /^\d+\.log$/.test(file)) ?? true;
 }
 
-/** Undefined where the system answers with one of these. */
+/** Undefined if the system fails with one of these codes. */
 function unless<T>(codes: readonly string[], look: () => T): T | undefined {
   try {
     return look();

@@ -6,7 +6,7 @@ import { type Place, withStore } from './with-store.ts';
 
 type Method = 'delete' | 'prune' | 'gc';
 
-/** Does upkeep in a store, or has the process do it that writes to the store at the moment. */
+/** Does upkeep in a store, or asks the process that is writing to the store to do it. */
 export async function upkeep<M extends Method>(
   place: Place,
   method: M,

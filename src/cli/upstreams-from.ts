@@ -1,7 +1,7 @@
 import type { AddressVariable, Environment } from './agents.ts';
 import { UsageError } from './io.ts';
 
-/** The addresses that the environment has already, as `--upstream` takes them: the gateway sends requests on to those. */
+/** The addresses in the environment, in the form of `--upstream`: the gateway forwards requests to them. */
 export function upstreamsFrom(variables: readonly AddressVariable[], env: Environment): string[] {
   return variables.flatMap(({ provider, name, path }) => {
     const address = env[name]?.replace(/\/+$/, '');

@@ -13,7 +13,7 @@ export interface Place {
   readonly mode?: 'read' | 'write';
 }
 
-/** Opens a store, lets a command work with it, and closes it whatever happens. A misspelt path makes no new one. */
+/** Opens a store for a command and always closes it. A misspelt path creates no new store. */
 export async function withStore<T>(place: Place, work: (store: Store) => Promise<T>): Promise<T> {
   const { tenant = DEFAULT_TENANT } = place;
   return withStores(place, async (stores, tenants) => {
@@ -27,7 +27,7 @@ export async function withStore<T>(place: Place, work: (store: Store) => Promise
   });
 }
 
-/** The same with the stores of all runs beside each other, where no tenant is named: one user's sessions are in any of them. */
+/** The same with the stores of all runs at the same time, if no tenant is named: any of them may have the user's sessions. */
 export async function withRunStores<T>(place: Place, work: (stores: readonly Store[]) => Promise<T>): Promise<T> {
   const { tenant = DEFAULT_TENANT } = place;
   return withStores(place, async (stores, all) => {
@@ -44,7 +44,7 @@ export interface Found<T> {
   readonly error?: PalimpsestError;
 }
 
-/** Opens the store of the tenant that is named, or those of all, one after the other. One that fails does not stop it. */
+/** Opens the store of the named tenant, or those of all one after the other, even if one fails. */
 export async function withEachStore<T>(place: Place, work: (store: Store) => Promise<T>): Promise<Found<T>[]> {
   return withStores(place, async (stores, all) => {
     const tenants = all.filter((tenant) => place.tenant === undefined || tenant === place.tenant);
@@ -55,7 +55,7 @@ export async function withEachStore<T>(place: Place, work: (store: Store) => Pro
   });
 }
 
-/** Closes it at once: there may be more tenants than files that a process may have open. */
+/** Closes it at once, because there may be more tenants than a process may have open files. */
 async function look<T>(
   open: () => Promise<Store>,
   work: (store: Store) => Promise<T>,
@@ -85,7 +85,7 @@ async function withStores<T>(
   }
 }
 
-/** The store that a command means: that of its flag, of the environment, or the one in the user's home. */
+/** The store of a command: from its flag, from the environment, or in the user's home. */
 export function storePath(flag: string | undefined, io: Io): string {
   return flag ?? (io.env?.PALIMPSEST_STORE || join(homedir(), '.palimpsest', 'store'));
 }
@@ -96,7 +96,7 @@ function noStore({ path, tenant = DEFAULT_TENANT }: Place, tenants: readonly str
   return new PalimpsestError('BAD_INPUT', `there is no store at ${showPlace(path)}${whose}${remedy}`);
 }
 
-/** Whoever looks in the wrong store is told which others there are. */
+/** Names the other stores, in case the user looked in the wrong one. */
 export function elsewhere(tenant: string, tenants: readonly string[]): string {
   const others = tenants.filter((other) => other !== tenant);
   const more = others.length > MOST_NAMES ? ', …' : '';

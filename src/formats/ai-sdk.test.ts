@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { type AiSdkMessage, aiSdk } from './ai-sdk.ts';
-import { masked } from './samples.test-data.ts';
 
 const user: AiSdkMessage = { role: 'user', content: 'Go.' };
 const call = (id: string, more: object = {}) => ({
@@ -66,7 +66,7 @@ describe('ai-sdk', () => {
     expect(aiSdk.view(list({ type: 'content', value: [part] })).at(-1)?.media).toMatchObject([{ type }]);
   });
 
-  it('binds the result of a tool the provider ran, which stands in the reply', () => {
+  it('binds the result of a tool the provider ran, which is in the reply', () => {
     const executed = reply(call('c1', { providerExecuted: true }), result('c1', { type: 'json', value: [1] }));
     expect(aiSdk.view([user, executed])[2]).toMatchObject({ kind: 'observation', callId: 'c1', bound: true });
     expect(aiSdk.check([user, executed, user])).toEqual([]);

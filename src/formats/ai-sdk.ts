@@ -6,7 +6,9 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** A `ModelMessage` of the AI SDK, or a message of the prompt its providers get. */
 export interface AiSdkMessage {
+  /** `system`, `user`, `assistant` or `tool`. */
   role: string;
+  /** A text, or a list of parts: text, reasoning, tool calls, tool results, files. */
   content: unknown;
 }
 
@@ -67,26 +69,26 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
       callId: call && id,
       tool: asString(part.toolName) ?? call?.tool,
       isError: isFailure(output) || undefined,
-      // What the provider's own tool made, it wants back in its own shape: inside a reply, or after an approval.
+      // The provider expects results of its own tools in their own shape: inside a reply, or after an approval.
       bound: kind === 'reasoning' || this.#executed.has(id) || !REPLACEABLE.has(outputType(output)) || undefined,
     });
   }
 }
 
-/** Most messages have few parts: their places are shared. */
+/** Most messages have few parts: their paths are shared objects. */
 const PART_PATHS = [0, 1, 2, 3].map((i) => ['content', i] as const);
 const OUTPUT_PATHS = [0, 1, 2, 3].map((i) => ['content', i, 'output'] as const);
 const partPath = (i: number): Place['path'] => PART_PATHS[i] ?? ['content', i];
 const outputPath = (i: number): Place['path'] => OUTPUT_PATHS[i] ?? ['content', i, 'output'];
 
-/** What else stands in a `tool` message, such as an approval, is not the user's word. */
+/** Other parts of a `tool` message, such as an approval, are not the user's words. */
 const KINDS = new Map<string, Kind>([
   ['assistant', 'reasoning'],
   ['system', 'system'],
   ['tool', 'observation'],
 ]);
 
-/** Also sizes what OpenAI encrypted and Anthropic redacted. */
+/** Also counts the size of encrypted and redacted reasoning. */
 function bindingOf(part: Fields): Partial<Segment> {
   const options = part.providerOptions ?? part.providerMetadata;
   if (!isRecord(options)) return {};
@@ -99,7 +101,7 @@ function bindingOf(part: Fields): Partial<Segment> {
   return { bound: true, ...(signed ? { signed } : {}), ...(media.length > 0 ? { media } : {}) };
 }
 
-/** Those that a text may stand for. `execution-denied` is none of them: it says what the user decided. */
+/** Types that a text may replace. Not `execution-denied`, which holds the user's decision. */
 const REPLACEABLE = new Set(['text', 'json', 'error-text', 'error-json', 'content']);
 
 const outputType = (output: unknown): string => (isRecord(output) ? (asString(output.type) ?? '') : '');
@@ -131,7 +133,7 @@ function replaceOutput(output: unknown, text: string): unknown {
   return { ...output, type: isFailure(output) ? 'error-text' : 'text', value: text };
 }
 
-/** Cache markers stand among the options of a provider: `anthropic.cacheControl`, `bedrock.cachePoint`. */
+/** Cache markers are options of a provider: `anthropic.cacheControl`, `bedrock.cachePoint`. */
 function markerOf(parts: unknown): Fields {
   const isMarked = ({ providerOptions }: Fields): boolean =>
     isRecord(providerOptions) &&
@@ -162,7 +164,7 @@ function check(messages: readonly AiSdkMessage[]): Violation[] {
       for (const call of calls) if (call.providerExecuted === true) executed.add(call.toolCallId);
       return { turn: ++turn, calls: idsOf(calls.filter((call) => call.providerExecuted !== true)) };
     }
-    // The SDK looks for missing results wherever a user or system message stands.
+    // The SDK checks for missing results at every user or system message.
     if (role !== 'tool') return { turn, closes: role === 'user' || role === 'system' ? 'before' : undefined };
     const results = parts.filter((part) => part.type === 'tool-result' && !executed.has(part.toolCallId));
     return { turn, results: idsOf(results) };

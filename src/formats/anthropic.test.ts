@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { type AnthropicMessage, anthropic } from './anthropic.ts';
-import { masked } from './samples.test-data.ts';
 
 const user = (...content: object[]): AnthropicMessage => ({ role: 'user', content });
 const reply = (...content: object[]): AnthropicMessage => ({ role: 'assistant', content });
@@ -41,7 +41,7 @@ describe('anthropic', () => {
     expect(anthropic.view(late).at(-1)?.callId).toBe('c1');
   });
 
-  it('names a result nobody asked for, one that comes twice, and a call id that comes twice', () => {
+  it('names a result without a call, one that comes twice, and a call id that comes twice', () => {
     expect(told([ask, user(result('c9'))])).toEqual([
       'messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks: c9. Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
     ]);
@@ -60,7 +60,7 @@ describe('anthropic', () => {
     ]);
   });
 
-  it('binds the result of a server tool, which stands in the reply', () => {
+  it('binds the result of a server tool, which is in the reply', () => {
     const search = { type: 'server_tool_use', id: 's1', name: 'web_search', input: { query: 'q' } };
     const hit = { type: 'web_search_result', url: 'u', encrypted_content: 'x'.repeat(400) };
     const found = { type: 'web_search_tool_result', tool_use_id: 's1', content: [hit] };

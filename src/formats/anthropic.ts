@@ -6,7 +6,9 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** A message of the Messages API. */
 export interface AnthropicMessage {
+  /** `user` or `assistant`; `system` in some APIs. */
   role: string;
+  /** A text, or a list of blocks, such as `text`, `tool_use`, `tool_result` and `thinking`. */
   content: unknown;
 }
 
@@ -79,8 +81,8 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
         callId: call && id,
         tool: call?.tool,
         isError: block.is_error === true || undefined,
-        // Results of server tools hold encrypted fields that must come back as they were. A tool that was found by a
-        // search is only there as long as the reference to it is.
+        // Results of server tools hold encrypted fields that must come back unchanged. A tool that was found by a search is available
+        // only as long as the reference to it is in the history.
         bound: type !== 'tool_result' || hasReference(block.content) || undefined,
       },
     );

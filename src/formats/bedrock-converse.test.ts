@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { bedrockConverse } from './bedrock-converse.ts';
 import { detectFormat } from './detect-format.ts';
-import { masked } from './samples.test-data.ts';
 
 const user = { role: 'user', content: [{ text: 'Go.' }] };
 const call = (id: string, more: object = {}) => ({ toolUse: { toolUseId: id, name: 'read', input: {}, ...more } });

@@ -6,7 +6,9 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** A message of Bedrock's Converse. */
 export interface BedrockConverseMessage {
+  /** `user` or `assistant`. */
   role?: string | undefined;
+  /** A list of blocks, such as `{ text }`, `{ toolUse }` and `{ toolResult }`. */
   content?: unknown;
 }
 
@@ -70,13 +72,13 @@ class BedrockConverseViewer implements Viewer<BedrockConverseMessage> {
       callId: call && id,
       tool: call?.tool,
       isError: result.status === 'error' || undefined,
-      // A result inside a reply is that of a tool which the provider ran.
+      // A result inside a reply belongs to a tool that the provider ran.
       bound: kind === 'reasoning' || result.type !== undefined || undefined,
     });
   }
 }
 
-/** A signature covers everything before it. Redacted reasoning is bytes, or base64 where it comes from JSON. */
+/** A signature covers everything before it. Redacted reasoning is bytes, or base64 in JSON. */
 function readReasoning({ reasoningText, redactedContent }: Fields, place: Place): Segment {
   if (isRecord(reasoningText)) {
     const signed = reasoningText.signature ? true : undefined;

@@ -2,7 +2,7 @@ import type { Violation } from '../message.ts';
 
 /** The calls that are still unanswered. If ids repeat, the oldest call is answered first. */
 export class OpenCalls<T> {
-  /** Nearly every call is answered before the next one is made: it never gets into the map. */
+  /** The last call is not in the map, because nearly every call is answered before the next one. */
   #lastId: string | undefined;
   #last: T | undefined;
   readonly #older = new Map<string, T[]>();

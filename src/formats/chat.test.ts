@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import type { ChatMessage } from '../message.ts';
 import { chat } from './chat.ts';
-import { masked } from './samples.test-data.ts';
 
 const call: ChatMessage = { role: 'assistant', content: 'run ls', name: 'bash', pairId: 'p1', pairRole: 'call' };
 const result: ChatMessage = { role: 'tool', content: 'a b c', pairId: 'p1', pairRole: 'result', tags: ['unresolved'] };
@@ -26,7 +26,7 @@ describe('chat', () => {
     expect(chat.view([{ role: 'tool', content: 'x', pairRole: 'result' }])[0]?.callId).toBe('unnamed');
   });
 
-  it('reports a result nobody asked for and a call nobody answered', () => {
+  it('reports a result without a call and a call without a result', () => {
     const orphan = chat.check([{ role: 'tool', content: 'x', toolCallId: 'c9' }]);
     expect(orphan).toMatchObject([{ law: 'pairs', message: 0, about: 'c9' }]);
     const missing = chat.check([call, { role: 'assistant', content: 'Done.' }]);

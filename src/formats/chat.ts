@@ -101,7 +101,7 @@ function callsOf({ toolCalls }: ChatMessage): Call[] {
   });
 }
 
-/** The call that the message itself is, unless `toolCalls` contains it too. */
+/** The call in the message itself, unless `toolCalls` contains it too. */
 function pairCall(message: ChatMessage, calls: readonly Call[]): string | undefined {
   const pair = message.pairRole === 'call' ? asString(message.pairId) : undefined;
   return calls.some((call) => call.callId === pair) ? undefined : pair;

@@ -4,8 +4,8 @@ import { asList, asString, type Fields, isRecord } from './lens.ts';
 export type Place = Pick<Segment, 'turn' | 'message' | 'path'>;
 
 /**
- * A segment, its fields in one order: a history has one for every piece, and they are read most quickly where all have the
- * same shape. Most have a text and a call and nothing else, so that is all the room they take.
+ * Creates a segment with its fields in a fixed order. A history has a segment for every piece, and reading is fastest if all have
+ * the same shape. Most have only a text and a call, so only these fields are always there.
  */
 export function newSegment(kind: Kind, place: Place, { text, media }: Content, about: About = NOTHING): Segment {
   const { callId, tool, isError, bound, signed, tags } = about;
@@ -20,7 +20,7 @@ const NOTHING: About = {};
 /** The content of a segment: its texts joined, and the sizes of other parts. */
 export type Content = Pick<Segment, 'text' | 'media'>;
 
-/** Reads a string, a part or a list of parts. What is no text is sized by the provider's formula. */
+/** Reads a string, a part or a list of parts. Parts that are not text are sized by the provider's formula. */
 export function readContent(content: unknown, size: (part: Fields) => Media): Content {
   if (typeof content === 'string') return { text: content };
   const texts: string[] = [];
@@ -46,7 +46,7 @@ function partText(part: unknown): string | undefined {
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint', 'promptCacheBreakpoint'];
 
-/** One text in the place of a string or a list; a list keeps its last cache marker. */
+/** Replaces a string or a list by one text. A list keeps its last cache marker. */
 export function replaceText(content: unknown, text: string, type = 'text'): unknown {
   return Array.isArray(content) ? [{ type, text, ...markersOf(content) }] : text;
 }

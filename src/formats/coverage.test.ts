@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { corpusHistories, hasCorpus } from '../../test/support/corpus.ts';
+import { samples } from '../../test/support/format-samples.ts';
 import { coverageOf, growingCoverage, heldChars, readsTooLittle } from './coverage.ts';
 import { formatByName } from './detect-format.ts';
-import { samples } from './samples.test-data.ts';
 
 describe('the coverage of a list', () => {
   it.each(samples)('is full in its own format: $name', ({ name, messages }) => {

@@ -21,8 +21,8 @@ export interface ListCoverage extends Coverage {
 }
 
 /**
- * Whether a format reads so little of a list that the list is of another one. Calls with their results are nearly proof
- * that it is not, and masks leave few of the characters that were read: then only a small share is too little.
+ * Whether a format reads so little of a list that the list must have another format. Calls with results are nearly proof of the
+ * format, and masks leave few of the characters that were read. So with such pairs, only a very small share is too little.
  */
 export function readsTooLittle({ held, read, pairs }: Coverage): boolean {
   const [share, slack] = pairs > 0 ? [1 / 20, 10_000] : [1 / 2, 256];
@@ -42,7 +42,7 @@ interface Known {
   last: unknown;
 }
 
-/** By the first message. */
+/** Keyed by the first message of a list. */
 const meters = new WeakMap<object, Known>();
 
 /** Like `coverageOf`, for a list that grows from call to call: each message is measured once. */
@@ -103,7 +103,7 @@ export function readShare(segments: readonly Segment[]): ReadShare {
   return { read, unknown, pairs };
 }
 
-/** The characters of all texts in a message. Ids, base64, signatures and what is kept beside the content are none. */
+/** The characters of all texts in a message. Ids, base64, signatures and internal fields do not count. */
 export function heldChars(message: unknown): number {
   const seen = new Set<object>();
   const visit = (value: unknown, depth: number): number => {

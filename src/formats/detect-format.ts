@@ -39,15 +39,22 @@ export function formatByName(name: FormatName): Format<unknown> {
 export const isCertain = (messages: readonly unknown[]): boolean => certainFormatOf(messages) !== undefined;
 
 /**
- * Names the format of a list, or answers undefined, also where the format would read little of its text. Lists of plain
- * text read the same in most: `openai-chat`.
+ * Names the format of a list. Undefined if it is unknown, or if the format would read little of the text. Lists of plain text look the
+ * same in most formats: `openai-chat`.
+ *
+ * @example
+ * ```ts
+ * import { detectFormat } from 'palimpsest/formats';
+ *
+ * console.log(detectFormat([{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }]));
+ * ```
  */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {
   const name = guessFormat(messages);
   return name && isOfFormat(name, coverageOf(formatByName(name), messages), { messages }) ? name : undefined;
 }
 
-/** The format that a list looks like. Its text may still be where the format does not read it. */
+/** The format that a list looks like. The format may still miss most of its text. */
 export const guessFormat = (messages: readonly unknown[]): FormatName | undefined =>
   certainFormatOf(messages) ?? (messages.every(isRecord) ? likelyFormat(messages) : undefined);
 
@@ -61,13 +68,13 @@ function certainFormatOf(messages: readonly unknown[]): FormatName | undefined {
 
 interface Measured {
   readonly messages: readonly unknown[];
-  /** The format was named, not guessed. */
+  /** Whether the caller named the format. */
   readonly isNamed?: boolean;
 }
 
 /**
- * Whether a list is of a format, by the share of its text that the format reads. Blocks of unknown types count as read
- * where something else shows the format: providers add types. A guess from the look of them is none.
+ * Whether a list has a format, by the share of its text that the format reads. Providers add new types of blocks, so blocks of unknown
+ * types count as read if something else shows the format. A guess by their look does not show it.
  */
 export function isOfFormat(name: string, coverage: Coverage, { messages, isNamed = false }: Measured): boolean {
   if (!readsTooLittle(coverage)) return true;
@@ -99,7 +106,7 @@ function certainFormat(message: Fields): FormatName | undefined {
 const hasParsedArguments = ({ tool_calls }: Fields): boolean =>
   asList(tool_calls).some((call) => isRecord(call.function) && isRecord(call.function.arguments));
 
-/** The AI SDK's messages for the page have parts too, but theirs have a type, and `assistant` is a role. */
+/** UI messages of the AI SDK have parts too, but their parts have a type, and `assistant` is a role. */
 const isGemini = ({ role, parts }: Fields): boolean =>
   role !== 'assistant' && role !== 'system' && asList(parts).every((part) => part.type === undefined);
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { type GeminiContent, gemini } from './gemini.ts';
-import { masked } from './samples.test-data.ts';
 
 const user = (...parts: object[]): GeminiContent => ({ role: 'user', parts });
 const model = (...parts: object[]): GeminiContent => ({ role: 'model', parts });

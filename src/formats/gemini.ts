@@ -7,7 +7,9 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** A `Content` of the Gemini API. */
 export interface GeminiContent {
+  /** `user` or `model`. */
   role?: string;
+  /** A list of parts, such as `{ text }`, `{ functionCall }` and `{ functionResponse }`. */
   parts?: unknown;
 }
 
@@ -77,10 +79,10 @@ class GeminiViewer implements Viewer<GeminiContent> {
 
 const isFile = ({ inlineData, fileData }: Fields): boolean => isRecord(inlineData) || isRecord(fileData);
 
-/** A placeholder in the place of a file. */
+/** Whether a part is the placeholder of a file. */
 const isHiddenFile = ({ text }: Fields): boolean => typeof text === 'string' && isPlaceholder(text);
 
-/** A file right behind a response is the tool's: models before Gemini 3 take no files in a response itself. */
+/** A file right after a response belongs to the tool: models before Gemini 3 take no files inside a response. */
 function fileOf({ callId, tool }: Segment, part: Fields, place: Place): Segment {
   const content = isFile(part) ? { text: '', media: [sizePart(part)] } : { text: toText(part.text) };
   return newSegment('observation', place, content, { callId, tool });
@@ -88,7 +90,7 @@ function fileOf({ callId, tool }: Segment, part: Fields, place: Place): Segment 
 
 const hasFailed = ({ response }: Fields): boolean => isRecord(response) && Boolean(response.error);
 
-/** `{ output: "…" }` and the like read as their text; anything richer as its JSON. */
+/** The text of `{ output: "…" }` and similar responses; otherwise the JSON. */
 function responseText(response: unknown): string {
   if (!isRecord(response)) return toText(response);
   const values = Object.values(response);
@@ -102,13 +104,13 @@ function replaceResponse(answer: unknown, text: string): unknown {
   return { ...rest, response: { [textField(answer)]: text } };
 }
 
-/** The field that a text is read from, so that `{ result: "…" }` stays such a response. `output` for anything richer. */
+/** The field with the text, so that `{ result: "…" }` keeps its shape. Otherwise `output`. */
 function textField(answer: Fields): string {
   if (hasFailed(answer)) return 'error';
   const { response } = answer;
   if (!isRecord(response) || Array.isArray(response)) return 'output';
   const [field = 'output', ...others] = Object.keys(response);
-  // An empty error is none. With a text in it, the result would read as failed.
+  // An empty error is no error. With a text in that field, the result would look failed.
   if (field === 'error') return 'output';
   return others.length === 0 && typeof response[field] === 'string' ? field : 'output';
 }

@@ -6,15 +6,17 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** An item of the Responses API or of the OpenAI Agents SDK. */
 export interface Item {
+  /** The sort of item, such as `message`, `function_call` or `function_call_output`. A message may have none. */
   type?: string;
+  /** The author of a message. Other items have none. */
   role?: string;
 }
 
-/** The two dialects of one idea: a flat list of items in which calls and results are items of their own. */
+/** The two dialects of one idea: a flat list in which calls and results are separate items. */
 interface Dialect {
   readonly name: FormatName;
   readonly callId: 'call_id' | 'callId';
-  /** How the result of a `x_call` is named. */
+  /** The possible names of the result of an `x_call`. */
   readonly results: readonly string[];
 }
 
@@ -160,7 +162,7 @@ function addHosted(item: Fields, type: string, place: ItemPlace, into: Segment[]
 const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
 const imageOf = (data: unknown): unknown => (isPresent(data) ? { type: 'image', data } : undefined);
 
-/** Not the user's words: those must survive, and an item must not be taken for them. */
+/** Not the user's words: those must survive, and an unknown item must not count as such. */
 function unknownItem(item: Fields, kind: Kind, place: ItemPlace): Segment {
   return { kind, ...place, path: [], text: '', media: [sizeUnknown(item)], bound: true };
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { fit } from '../plan/fit.ts';
 import { polling } from '../plan/policies/sliding-window.ts';
 import { detectFormat } from './detect-format.ts';
 import { type LangChainMessage, langchain } from './langchain.ts';
-import { masked } from './samples.test-data.ts';
 
 /** Built like `BaseMessage` of @langchain/core 1: fields, the constructor's arguments, and a brand under a symbol. */
 class Message {
@@ -28,7 +28,7 @@ const ai = { type: 'ai', content: '', tool_calls: [{ id: 'c1', name: 'read', arg
 const tool = { type: 'tool', tool_call_id: 'c1', content: 'text' };
 
 describe('langchain', () => {
-  it('keeps an edited instance what it is, with all that stands beside the content', () => {
+  it('keeps an edited instance what it is, with everything next to the content', () => {
     const fields = {
       content: 'long',
       tool_call_id: 'c1',
@@ -99,7 +99,7 @@ describe('langchain', () => {
     });
   });
 
-  it('does not count a call twice that stands in the content too', () => {
+  it('does not count a call twice that is in the content too', () => {
     const content = [
       { type: 'text', text: 'I look.' },
       { type: 'tool_use', id: 'c1', name: 'read', input: {} },

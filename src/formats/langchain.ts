@@ -114,7 +114,7 @@ function callsAt(fields: Fields, key: string): Call[] {
   });
 }
 
-/** OpenAI's reasoning item and DeepSeek's `reasoning_content`, which the integrations keep beside the content. */
+/** OpenAI's reasoning item and DeepSeek's `reasoning_content`, which the integrations keep outside the content. */
 function thoughtsOf({ additional_kwargs: kwargs }: Fields, { path, ...place }: Place): Segment[] {
   if (!isRecord(kwargs)) return [];
   const text = asString(kwargs.reasoning_content);
@@ -193,8 +193,8 @@ function sizeBlock(block: Fields): Media {
 }
 
 /**
- * Integrations send calls from where their provider put them, and not from `tool_calls`: among the blocks of the content, or as
- * they were answered.
+ * Integrations send calls from where their provider put them, not from `tool_calls`: among the blocks of the content, or in the
+ * provider's original answer.
  */
 function alignCopies(draft: LangChainMessage, before: LangChainMessage): void {
   const fields = fieldsOf(draft as Fields);
@@ -224,7 +224,7 @@ const COPIES = [
   ['additional_kwargs', 'tool_calls'],
 ] as const;
 
-/** A call with other arguments, where it had the old ones: as an object, or as text. */
+/** A call with new arguments in the shape of the old ones: an object, or text. */
 function withArguments(call: Fields, from: unknown, to: unknown): Fields {
   const name = ['input', 'args', 'arguments'].find((one) => call[one] !== undefined);
   if (name === undefined) return call;
@@ -241,7 +241,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** LangChain keeps the constructor's arguments beside the fields, and serialises from both. */
+/** LangChain keeps the constructor's arguments as well as the fields, and serialises from both. */
 function alignArguments(message: LangChainMessage): void {
   const fields = message as Fields;
   if (!isRecord(fields.lc_kwargs)) return;
@@ -251,7 +251,7 @@ function alignArguments(message: LangChainMessage): void {
   fields.lc_kwargs = { ...rest, ...aligned, content: fields.content };
 }
 
-/** Made in the likeness of a human message of the list, so that instances stay among instances. */
+/** Built like a human message of the list, so that a list of instances stays one. */
 function humanMessage(text: string, messages: readonly LangChainMessage[]): LangChainMessage {
   const model = messages.find((message) => isRecord(message) && typeOf(message) === 'human') as Fields | undefined;
   const [root] = model ? rootOf(model) : [];

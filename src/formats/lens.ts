@@ -19,13 +19,13 @@ export interface Lens<M> {
   readonly name: FormatName;
   readonly noteRole: NoteRole;
   viewer(): Viewer<M>;
-  /** One text in the place of a result's whole content, in the shape the format allows. */
+  /** Replaces the whole content of a result by one text, in the shape that the format allows. */
   replace(content: unknown, text: string): unknown;
   note(role: NoteRole, text: string, messages: readonly M[]): M;
   check(messages: readonly M[]): readonly Violation[];
   /** The paths of a call's arguments, relative to its segment. The first one that exists is used. */
   readonly argumentPaths: readonly Path[];
-  /** Brings in line what a message says twice. */
+  /** Aligns the copies of a text that a message holds twice. */
   finish?(draft: M, before: M): void;
 }
 
@@ -64,7 +64,7 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
   return format;
 }
 
-/** Applies edits to the places their segments name. What no edit names is the caller's own object. */
+/** Applies edits to the places their segments name. Messages that no edit names stay the caller's own objects. */
 export function applyEdits<M>(
   format: Format<M>,
   messages: readonly M[],
@@ -76,7 +76,7 @@ export function applyEdits<M>(
   return restructure(format, edited, edits.filter(isListEdit));
 }
 
-/** Puts an edited copy of a message in its place. Answers where that is. */
+/** Replaces a message by an edited copy. Returns its index. */
 export function replaceIn<M>(
   messages: M[],
   format: Format<M>,
@@ -99,7 +99,7 @@ export type ListEdit = DropEdit | InsertEdit;
 
 export const isListEdit = (edit: Edit): edit is ListEdit => edit.kind !== 'replace';
 
-/** A new list, without what was dropped and with what was inserted. */
+/** A new list without dropped messages and with inserted ones. */
 export function restructure<M>(format: Format<M>, messages: readonly M[], edits: readonly ListEdit[]): M[] {
   if (edits.length === 0) return messages.slice();
   const dropped = new Set<number>();
@@ -157,11 +157,11 @@ function withStrings(old: unknown, next: unknown): unknown {
   return copy;
 }
 
-/** A copy of a message with the content at a path replaced. What is not on the path is shared. */
+/** A copy of a message with the content at a path replaced. Everything off the path is shared. */
 function replaceAt(node: unknown, path: Path, replace: (content: unknown) => unknown, depth = 0): unknown {
   if (depth === path.length) return replace(node);
   const key = path[depth] as string | number;
-  // Lists and objects apart: V8 stores into either quickly as long as it sees only one of them.
+  // Lists and objects are handled separately: a store is fast in V8 as long as it sees only one of the two.
   if (Array.isArray(node)) {
     const list = node.slice();
     list[key as number] = replaceAt(list[key as number], path, replace, depth + 1);
@@ -172,7 +172,7 @@ function replaceAt(node: unknown, path: Path, replace: (content: unknown) => unk
   return copy;
 }
 
-/** The text alone where putting it back would give the same content; else the content as JSON. */
+/** The text alone if putting it back gives the same content; otherwise the content as JSON. */
 function originalText<M>(lens: Lens<M>, content: unknown, text: string): string | undefined {
   if (typeof content === 'string') return content;
   try {
@@ -182,7 +182,7 @@ function originalText<M>(lens: Lens<M>, content: unknown, text: string): string 
   }
 }
 
-/** Whether two values are written as the same JSON, as far as that can be told without writing it. */
+/** Whether two values are written as the same JSON, as far as that is known without writing it. */
 export function isAlike(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false;
@@ -203,7 +203,7 @@ export function asList(value: unknown): readonly Fields[] {
   return Array.isArray(value) ? value.filter(isRecord) : [];
 }
 
-/** JSON for people and models: the text where there is one, never a throw. */
+/** JSON for people and models: the text if there is one. It never throws. */
 export function toText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';

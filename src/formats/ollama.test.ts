@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { detectFormat } from './detect-format.ts';
 import { ollama } from './ollama.ts';
-import { masked } from './samples.test-data.ts';
 
 const call = (...tools: string[]) => ({
   role: 'assistant',

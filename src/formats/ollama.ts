@@ -6,7 +6,9 @@ import { asString, createFormat, type Fields, isRecord, toText } from './lens.ts
 
 /** A message of Ollama's `/api/chat`. */
 export interface OllamaMessage {
+  /** `system`, `user`, `assistant` or `tool`. */
   role: string;
+  /** A text. */
   content?: unknown;
 }
 
@@ -23,7 +25,7 @@ export const ollama: Format<OllamaMessage> = createFormat<OllamaMessage>({
 
 const CONTENT = ['content'] as const;
 
-/** Finds the call of each result. A reply after results ends the wait for what they left unanswered. */
+/** Finds the call of each result. A reply after results closes the calls that they left unanswered. */
 class Pairing {
   readonly #calls = new NamedCalls();
   #hasResults = false;
@@ -37,7 +39,7 @@ class Pairing {
   result(message: Fields): { readonly callId: string; readonly tool: string } | undefined {
     this.#hasResults = true;
     const [id, name] = [asString(message.tool_call_id), nameOf(message)];
-    // Ollama reads neither: a result that names nothing answers the oldest call.
+    // Ollama needs neither: a result without id and name answers the oldest call.
     const isNameless = id === undefined && name === undefined;
     return this.#calls.answered(id, isNameless ? this.#calls.oldest?.tool : name);
   }
@@ -86,7 +88,7 @@ class OllamaViewer implements Viewer<OllamaMessage> {
 
 const nameOf = (message: Fields): string | undefined => asString(message.tool_name) ?? asString(message.name);
 
-/** Images are beside the content, which alone is edited. */
+/** Images are next to the content. Only the content is edited. */
 function imagesOf({ images }: Fields, kind: Segment['kind'], place: Omit<Place, 'path'>): Segment[] {
   if (!Array.isArray(images) || images.length === 0) return [];
   const media = images.map((data): Media => sizeMedia('openai', 'image', data));
@@ -110,7 +112,7 @@ function callsOf(message: Fields): Call[] {
   });
 }
 
-/** Ollama refuses neither; the model would see a call without its result, or the reverse. */
+/** Ollama refuses neither, but the model would see a call without its result, or the reverse. */
 const WORDS: PairWords = {
   missing: (message, ids) => `The calls ${ids.join(', ')} of message ${message} have no message with the role tool.`,
   orphan: (message, id) => `The result ${id} in message ${message} answers no call before it.`,

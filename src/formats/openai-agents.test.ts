@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { detectFormat } from './detect-format.ts';
 import type { Item } from './items.ts';
 import { openaiAgents } from './openai-agents.ts';
-import { masked } from './samples.test-data.ts';
 
 const call = { type: 'function_call', callId: 'c1', name: 'read', arguments: '{}', status: 'completed' };
 const result = (output: unknown) => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { openaiChat } from './openai-chat.ts';
-import { masked } from './samples.test-data.ts';
 
 const call = (...ids: string[]) => ({
   role: 'assistant',

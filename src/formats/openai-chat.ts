@@ -4,15 +4,17 @@ import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
 import { newSegment, type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
-/** A message of the Chat Completions API, as loosely as its clients and clones write it. */
+/** A message of the Chat Completions API, as loose as its clients and clones write it. */
 export interface OpenAIChatMessage {
+  /** `system`, `developer`, `user`, `assistant` or `tool`. */
   role: string;
+  /** A text, a list of parts, or null in a message that only calls tools. */
   content?: unknown;
 }
 
 const CONTENT = ['content'] as const;
 
-/** OpenAI's Chat Completions, and what speaks like it. */
+/** OpenAI's Chat Completions, and compatible APIs. */
 export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMessage>({
   name: 'openai-chat',
   noteRole: 'system',
@@ -103,7 +105,7 @@ function readThought(block: Fields): Omit<Segment, keyof Place> {
   return { kind: 'reasoning', ...withMedia(text, media), bound: true, ...(isSigned ? { signed: true } : {}) };
 }
 
-/** Most replies make one call: their places are shared. */
+/** Most replies have few calls: their paths are shared objects. */
 const CALL_PATHS = [0, 1, 2, 3].map((i) => ['tool_calls', i] as const);
 
 interface Call {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import type { Item } from './items.ts';
 import { openaiResponses } from './openai-responses.ts';
-import { masked } from './samples.test-data.ts';
 
 const list = (...items: object[]): Item[] => items as Item[];
 const call = (id: string) => ({ type: 'function_call', call_id: id, name: 'read', arguments: '{}' });
@@ -32,7 +32,7 @@ describe('openai-responses', () => {
     expect(check(reasoning, call('c1'))).toEqual([]);
   });
 
-  it('reports an item that stands there twice', () => {
+  it('reports an item that is there twice', () => {
     const item = { ...call('c1'), id: 'fc_1' };
     expect(check(item, output('c1'), item, output('c1'))).toMatchObject([
       { law: 'metadata', message: 2, about: 'fc_1' },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { masked } from '../../test/support/format-samples.ts';
 import { detectFormat } from './detect-format.ts';
 import { pi } from './pi.ts';
-import { masked } from './samples.test-data.ts';
 
 const user = { role: 'user', content: 'Go.', timestamp: 7 };
 const reply = (content: unknown, more: object = {}) => {

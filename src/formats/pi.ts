@@ -6,8 +6,11 @@ import { asList, asString, createFormat, type Fields, isRecord, toText } from '.
 
 /** A message of pi: of the model, or an `AgentMessage` of an application. */
 export interface PiMessage {
+  /** `user`, `assistant`, `toolResult`, or a role of pi's own. */
   role: string;
+  /** A text, or a list of blocks. */
   content?: unknown;
+  /** Milliseconds since 1970. */
   timestamp?: number;
 }
 
@@ -85,7 +88,7 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 /** APIs whose signatures cover everything before them. Those of others cover the thinking alone. */
 const SIGNING = new Set(['anthropic-messages', 'bedrock-converse-stream']);
 
-/** Of OpenAI, the signature is the reasoning item with what is encrypted in it; of redacted thinking, all there is. */
+/** For OpenAI, the signature is the reasoning item with its encrypted content. Redacted thinking has only a signature. */
 function readThinking(part: Fields, api: string | undefined, place: Place): Segment {
   const signature = isText(part.thinkingSignature) ? part.thinkingSignature : undefined;
   const isSigned = signature !== undefined && (api === undefined || SIGNING.has(api));
@@ -95,7 +98,7 @@ function readThinking(part: Fields, api: string | undefined, place: Place): Segm
   return newSegment('reasoning', place, { text: toText(part.thinking), media }, about);
 }
 
-/** Words of the user and of the system, and messages of the application, which it sends as the user's. */
+/** Messages of the user and the system, and of the application, which pi sends as the user's. */
 function otherMessage(message: Fields, { path, ...place }: Place): Segment[] {
   const kind: Kind = message.role === 'system' ? 'system' : 'user';
   const segments: Segment[] = [];
@@ -122,7 +125,7 @@ function check(messages: readonly PiMessage[]): Violation[] {
   const steps = messages.map((message): PairStep => {
     const fields: Fields = isRecord(message) ? message : {};
     if (fields.role === 'toolResult') return { turn, results: [asString(fields.toolCallId) ?? ''] };
-    // pi holds a system message back until the results are there.
+    // pi sends a system message only after the results.
     if (fields.role !== 'assistant') return { turn, closes: fields.role === 'system' ? undefined : 'before' };
     const calls = isSent(fields) ? asList(fields.content).filter(({ type }) => type === 'toolCall') : [];
     return { turn: ++turn, closes: 'before', calls: calls.map(({ id }) => asString(id) ?? '') };

@@ -10,18 +10,30 @@ import { createOwnRoutes } from './page/own-routes.ts';
 
 /** A request listener for `node:http`, in front of the providers. */
 export interface Gateway {
+  /** Handles one request. */
   (request: IncomingMessage, response: ServerResponse): void;
-  /** From now on, `/readyz` and `/healthz` tell balancers that the gateway stops. Everything else goes on, one request per connection. */
+  /** From now on, `/readyz` and `/healthz` are 503, so that balancers react. Everything else continues, one request per connection. */
   drain(): void;
   /**
-   * Ends event streams and half-sent requests at once, and lets exchanges with upstreams come to their end, for `graceMs`
-   * at most (30 seconds if not given). Then it writes the records that wait, which takes 5 seconds at most, and closes the
-   * connections to the upstreams.
+   * Ends event streams and half-sent requests at once. Requests that wait for an upstream may go on for `graceMs` (30 seconds if not
+   * given). Then it writes pending records, for at most 5 seconds, and closes the connections to the upstreams.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-/** Makes a gateway. The store, if one was given, stays yours to close. */
+/**
+ * Makes a gateway. The store, if one was given, stays yours to close.
+ *
+ * @example
+ * ```ts
+ * import { createGateway, listen } from 'palimpsest/gateway';
+ * import { openStore } from 'palimpsest/store';
+ *
+ * const gateway = createGateway({ store: await openStore({ path: 'history' }) });
+ * const { url } = await listen(gateway, { port: 8787 });
+ * console.log(`The base URL for an agent: ${url}`);
+ * ```
+ */
 export function createGateway(options: GatewayOptions = {}): Gateway {
   checkGatewayOptions(options);
   const context = createGatewayContext(options);
@@ -46,6 +58,6 @@ function answerOther(context: GatewayContext, request: IncomingMessage, response
   const client = new NodeClient(request, response, context.inFlight);
   const admitted = admit(context, client);
   if ('status' in admitted) client.answerSelf(admitted);
-  // It answers its own failures. Only a log or records of the user's that throw are left.
+  // It answers its own failures. Only a custom log or custom records may still throw.
   else exchange(context, { client, ...admitted }).catch(() => response.destroy());
 }

@@ -4,12 +4,19 @@ import { FetchClient } from './exchange/fetch-client.ts';
 import { createGatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
 
-/** Answers a request as the server's `fetch` of Bun, Deno, Hono and others. */
+/** Handles a request, like the `fetch` of servers in Bun, Deno, Hono and others. */
 export type FetchHandler = (request: Request) => Promise<Response>;
 
 /**
- * A gateway for runtimes that speak `Request` and `Response`: it forwards, masks and writes receipts like the other. The
- * page and its API are not served, answers come decompressed, and it is several times slower than the listener for Node.
+ * A gateway for runtimes with `Request` and `Response`. It forwards, masks and writes receipts like the other. It does not serve the
+ * page and its API, answers come decompressed, and it is several times slower than the listener for Node.
+ *
+ * @example
+ * ```ts
+ * import { createFetchHandler } from 'palimpsest/gateway';
+ *
+ * export default { fetch: createFetchHandler() }; // `bun run` and `deno serve` take this
+ * ```
  */
 export function createFetchHandler(options: GatewayOptions = {}): FetchHandler {
   checkGatewayOptions(options);

@@ -23,7 +23,7 @@ import { loadTelemetry } from './telemetry/load-telemetry.ts';
 import type { Telemetry } from './telemetry/telemetry.ts';
 import { officialAddresses } from './wire/providers.ts';
 
-/** The tenant of a request, and its path without our token in it. */
+/** The tenant of a request, and its path without our token. */
 export interface Caller {
   readonly tenant: string;
   readonly url: string;
@@ -39,12 +39,12 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly armOptions: ArmOptions;
   readonly limits: GatewayLimits;
   readonly log: Log;
-  /** Undefined where OpenTelemetry is not installed. */
+  /** Undefined if OpenTelemetry is not installed. */
   readonly telemetry: Telemetry | undefined;
   now(): number;
-  /** Undefined where a token is needed and none of ours came. */
+  /** Undefined if a token is needed and the request has none of ours. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
-  /** Writes the records that wait. */
+  /** Writes pending records. */
   closeRecords(): Promise<void>;
   /** Whether agents of a tenant are known to have our tool `recall`. */
   hasRecall(tenant: string): boolean;
@@ -64,7 +64,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
     isPublic: options.isPublic === true,
   });
-  // Without a token, a request would be served as the tenant `default`, beside those that are named.
+  // Without a token, a request would be served as the tenant `default`, next to the named ones.
   const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
@@ -102,7 +102,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     storeOf,
     recordStoreOf,
     closeRecords: async () => {
-      // Those of the user's are not ours to close.
+      // The user closes custom records.
       if (!options.records) await records.close?.();
     },
     statusOf: async (tenant) => ({
@@ -125,7 +125,7 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
   };
 }
 
-/** The settings in force, for people. Without any secret. */
+/** The current settings, for people, without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
   const { policy, prices, modelPrices = {}, maxTokens, boundThinking = 'opt-in', upstreams } = options;
   const own = Object.keys(modelPrices).length;
@@ -144,7 +144,7 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
 
 const IN_PATH = /^\/as\/([\w.~-]+)(?=\/|\?|$)/;
 
-/** A wrong token is refused also where none is needed. */
+/** A wrong token is refused even if none is needed. */
 function callerOf(
   request: Pick<IncomingMessage, 'url' | 'headers'>,
   guard: Guard,

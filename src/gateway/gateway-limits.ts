@@ -8,9 +8,9 @@ export interface GatewayLimits {
   readonly jsonValues: number;
   /** A request that takes longer to read passes through unread. */
   readonly scanMs: number;
-  /** Usage is not looked for behind so many bytes of an answer, decompressed. */
+  /** Usage is searched only in this many decompressed bytes of an answer. */
   readonly answerBytes: number;
-  /** Without a store of yours: the texts of conversations unused for longest are deleted beyond so many bytes, for each tenant. */
+  /** Without your own store: beyond this many bytes for each tenant, the texts of the least recently used conversations are deleted. */
   readonly memoryStoreBytes: number;
 }
 

@@ -14,54 +14,71 @@ import type { Records } from './receipts/records.ts';
 
 /** Options of `createGateway`. Every one may be left out. */
 export interface GatewayOptions {
-  /** Addresses of the providers: the official ones where none is given. */
+  /** Addresses of the providers. @default the official ones */
   readonly upstreams?: Partial<Readonly<Record<Provider, string>>>;
   /**
-   * Keeps everything that is hidden. For several tenants: a function that opens theirs; a single store belongs to `default`.
-   * If not given, texts are kept in memory, and the oldest are deleted beyond `limits.memoryStoreBytes`.
+   * Stores hidden texts. For several tenants: a function that opens their stores; a single store belongs to
+   * `default`. @default memory, up to `limits.memoryStoreBytes`
    */
   readonly store?: Store | ((tenant: string) => Store | Promise<Store>);
-  /** Several gateways write to the store: its events are read again for every request. */
+  /** Whether several gateways write to the store: its events are then read again for every request. @default false */
   readonly isStoreShared?: boolean;
-  /** Decides which results are masked, and when: break-even at the prices of each request, if not given. */
+  /** Decides which results are masked, and when. @default break-even at the prices of each request */
   readonly policy?: Policy | ((prices: Prices) => Policy);
-  /** In the place of those that provider, model and request tell. */
+  /** Replaces the prices that follow from provider, model and request. @default none */
   readonly prices?: PriceName | OwnPrices;
-  /** Prices of models in dollars, before the list prices. */
+  /** Prices of models in dollars, before the list prices. @default none */
   readonly modelPrices?: OwnModelPrices;
-  /** The most that a request may have, in the provider's tokens: above it, old results are masked whatever it costs. */
+  /**
+   * The largest request, in the provider's tokens. Above it, old results are masked whatever that costs.
+   * @default no limit
+   */
   readonly maxTokens?: number;
-  /** Signed thinking behind a mask: opt into dropping it (default), or mask nothing before it. */
+  /** For signed thinking after a mask: opt into dropping it, or mask nothing before it. @default 'opt-in' */
   readonly boundThinking?: 'opt-in' | 'keep';
-  /** The share of new sessions that is held out, 0 to 1: they pass untouched and are only measured, to compare with. */
+  /**
+   * The share of new sessions that is held out, 0 to 1: they are forwarded unchanged and only measured, for comparison.
+   * @default 0
+   */
   readonly holdout?: number;
-  /** Decides and records, but sends every new session as it came, and stores none of its texts. */
+  /** Decides and records, but sends every new session unchanged, and stores none of its texts. @default false */
   readonly shadow?: boolean;
-  /** The token of the page and the API; without one they are closed. Its tenant is `default`. */
+  /** The token of the page and the API; without one they are closed. Its tenant is `default`. @default none */
   readonly token?: string;
-  /** More tokens, each with its tenant. Where there are any, every request needs a token, as with `isPublic`. */
+  /**
+   * More tokens, each with its tenant. If there are any, every request needs a token, as with `isPublic`. @default
+   * none
+   */
   readonly tenants?: Readonly<Record<string, string>>;
-  /** Other machines can reach it: every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
+  /**
+   * Whether other machines can reach it: every request then needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. @default
+   * false
+   */
   readonly isPublic?: boolean;
-  /** Names by which it may be called, beside those of this machine. */
+  /** Host names that requests may use, in addition to those of this machine. @default none */
   readonly hosts?: readonly string[];
-  /** Origins of web pages that may use it, beside its own: `https://app.example`, `app://obsidian.md`. */
+  /** Origins of web pages that may use it, in addition to its own: `https://app.example`, `app://obsidian.md`. @default none */
   readonly origins?: readonly string[];
-  /** In the place of the defaults of `docs/limits.md`. */
+  /** Replaces defaults of `docs/limits.md`. @default none */
   readonly limits?: Partial<GatewayLimits>;
+  /** Gets one entry for each request and each problem. @default no log */
   readonly log?: Log;
-  /** More routes under the rules of the API, by path. */
+  /** More routes under the rules of the API, by path. @default none */
   readonly mounts?: Readonly<Record<string, Mount>>;
-  /** Whether agents of a tenant are known to have the tool `recall`, also where their requests do not show it. */
+  /**
+   * Whether agents of a tenant are known to have the tool `recall`, even if their requests do not show it. @default
+   * none
+   */
   readonly hasRecall?: (tenant: string) => boolean;
-  /** The store of receipts: memory if not given. */
+  /** The store of receipts. @default memory */
   readonly records?: Records;
-  /** Shown with the settings in force. */
+  /** Shown with the current settings. @default none */
   readonly version?: string;
+  /** The clock, in ms since the epoch. @default Date.now */
   readonly now?: () => number;
 }
 
-/** Throws BAD_OPTION for what no gateway could work with. */
+/** Throws BAD_OPTION for invalid options. */
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions('createGateway', options, RULES);
   checkTokens(options);
@@ -72,7 +89,7 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   checkArms(options);
 }
 
-/** In shadow nothing is treated, so there is nothing to compare with. */
+/** In shadow mode nothing is treated, so there is nothing to compare. */
 function checkArms({ holdout = 0, shadow = false }: GatewayOptions): void {
   if (holdout === 0 || !shadow) return;
   throw new PalimpsestError(
@@ -81,7 +98,7 @@ function checkArms({ holdout = 0, shadow = false }: GatewayOptions): void {
   );
 }
 
-/** A token tells whose texts may be seen: one for two tenants would show those of the other. */
+/** A token decides whose texts may be seen: with one token for two tenants, each would see those of the other. */
 function checkTokens({ token, tenants = {} }: GatewayOptions): void {
   const tenant = token === undefined || !Object.hasOwn(tenants, token) ? DEFAULT_TENANT : tenants[token];
   if (tenant === DEFAULT_TENANT) return;
@@ -91,7 +108,7 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
   );
 }
 
-/** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
+/** A gateway only masks: leaving out or summarising messages is left to the agent. */
 function checkPolicy(given: GatewayOptions['policy']): void {
   const policy = typeof given === 'function' ? given(priceLists.none) : given;
   if (policy?.oldTexts) throw oldTextsRefused(policy.name);

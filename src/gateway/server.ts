@@ -10,7 +10,7 @@ import type { Gateway } from './create-gateway.ts';
 export interface ListenOptions {
   /** 0 picks a free one. */
   readonly port: number;
-  /** 127.0.0.1 unless told. */
+  /** The address to listen on. @default 127.0.0.1 */
   readonly host?: string;
 }
 
@@ -18,20 +18,33 @@ export interface ListenOptions {
 export interface GatewayServer {
   /** `http://127.0.0.1:8787`. */
   readonly url: string;
+  /** The port that it listens on, also if 0 was requested. */
   readonly port: number;
   /**
-   * For `drainMs` (0 if not given) it goes on, and `/readyz` tells balancers that it stops. Then it takes nothing new; ends event streams, idle connections and half-sent requests at once; lets exchanges with upstreams
-   * come to their end, for `graceMs` at most (30 seconds if not given); then closes every connection.
+   * For `drainMs` (0 if not given) it keeps serving while `/readyz` is 503. Then it accepts nothing new, and ends event streams, idle
+   * connections and half-sent requests at once. Requests that wait for an upstream may go on for `graceMs` (30 seconds if not given).
+   * Then it closes every connection.
    */
   close(options?: { readonly graceMs?: number; readonly drainMs?: number }): Promise<void>;
 }
 
-/** Serves a gateway over HTTP. Resolves when it listens. */
+/**
+ * Serves a gateway over HTTP. Resolves when it listens.
+ *
+ * @example
+ * ```ts
+ * import { createGateway, listen } from 'palimpsest/gateway';
+ *
+ * const server = await listen(createGateway(), { port: 0 });
+ * console.log(server.url);
+ * await server.close({ graceMs: 5000 });
+ * ```
+ */
 export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: ListenOptions): Promise<GatewayServer> {
   const server = createServer({ keepAliveTimeout: requestLimits.idleMs });
   const connections = new Connections(server);
   server.on('request', gateway);
-  // CONNECT asks for a tunnel, and would choose its own end.
+  // CONNECT asks for a tunnel to a target that the client chooses.
   server.on('connect', (_request, socket) =>
     socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n', () => socket.destroy()),
   );
@@ -55,18 +68,18 @@ export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: Lis
 }
 
 /**
- * The owner of every socket of a server, from its first byte to its last. Node takes its own error listener away from a
- * socket that it hands out, with `connect` for example, and an error without a listener ends the process.
+ * Owns every socket of a server, from its first byte to its last. Node removes its own error listener from a socket that it hands out,
+ * with `connect` for example, and an error without a listener ends the process.
  */
 class Connections {
-  /** Each with the number of its answers that are under way. */
+  /** Each socket with the number of its open answers. */
   readonly #sockets = new Map<Socket, number>();
   #isClosing = false;
 
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
       this.#sockets.set(socket, 0);
-      // The error destroys the socket, and answers on it get their `close`.
+      // The error destroys the socket, and its answers get their `close` event.
       socket.on('error', () => {});
       socket.once('close', () => this.#sockets.delete(socket));
     });
@@ -82,7 +95,7 @@ class Connections {
     if (this.#isClosing && answers === 0) socket.destroySoon();
   }
 
-  /** Closes connections without an answer under way, now and as soon as it is done. Half a head is no request yet. */
+  /** Closes connections without an open answer, now and as soon as their answer is done. Half a head is not a request yet. */
   closeIdle(): void {
     this.#isClosing = true;
     for (const [socket, answers] of this.#sockets) if (answers === 0) socket.destroy();
@@ -113,7 +126,7 @@ function whyNot(cause: unknown): string {
 export const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Throws if the port is not free, before workers are started that would each fail on it. */
+/** Throws if the port is not free, before workers are started that would all fail. */
 export async function checkPort({ port, host = '127.0.0.1' }: ListenOptions): Promise<void> {
   const server = createServer();
   await startListening(server, { port, host });

@@ -10,7 +10,7 @@ export function aboutLogs({ models = [], inferred, runs, prices }: ReplayResult)
   ];
 }
 
-/** The most models that are named. */
+/** The largest number of models that are named. */
 const MOST_MODELS = 6;
 
 function pricesSentence(models: readonly ModelRuns[]): string {
@@ -42,7 +42,7 @@ export function dollarSentence({ policy, before, after, runs, days }: DollarTota
   return `Input with ${policy}: ${formatDollars(before)} → ${formatDollars(after)} (${percent}) ${period === '' ? 'in ' : period}${plural(runs, 'session')}.`;
 }
 
-/** The last sentence: what to do next. Empty where there is nothing to do. */
+/** The last sentence: the next step. Empty if there is none. */
 export function nextSentence({ next, prices, runs }: ReplayResult): string {
   if (runs.length > 0 && prices[0] === TOKENS)
     return 'Next: name a price list to see what a policy saves, such as --prices anthropic-5m.';

@@ -9,7 +9,7 @@ function replayed(savings: Readonly<Record<string, readonly [number, number]>>):
 }
 
 const HINDSIGHT = expect.stringMatching(/^optimum knows the future of masking only\./);
-const ARRIVAL = expect.stringMatching(/^clean, references: results are made smaller when they first go out/);
+const ARRIVAL = expect.stringMatching(/^clean, references: results are made smaller when they are first sent/);
 
 describe('aboutPolicies', () => {
   it('explains how a policy can be below optimum, at any of the price lists', () => {

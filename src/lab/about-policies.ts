@@ -20,7 +20,7 @@ const namesArrival = (policy: string): boolean => {
 };
 
 const ARRIVAL =
-  'clean, references: results are made smaller when they first go out, which costs no rewrite of the cache. break-even has both by default.';
+  'clean, references: results are made smaller when they are first sent, which costs no rewrite of the cache. break-even has both by default.';
 
 const HINDSIGHT =
-  'optimum knows the future of masking only. A policy costs less where it also makes results smaller when they first go out, or masks some kinds of results sooner.';
+  'optimum knows the future of masking only. A policy can cost less: it may also make results smaller when they are first sent, or mask some kinds of results sooner.';

@@ -29,7 +29,7 @@ export function aboutWords({ policies, prices, total }: Pick<ReplayResult, 'poli
     ...(policies.some(isHindsight)
       ? [{ word: 'optimum', meaning: 'the cheapest times to mask, known only after the run; no agent can use it' }]
       : []),
-    { word: 'epoch', meaning: 'a request that changed earlier ones: the provider caches the rest again' },
+    { word: 'epoch', meaning: 'a request that changes earlier messages: the provider caches the rest again' },
     { word: 'miss', meaning: 'a call that quotes text which only a masked result held' },
     ...(Object.values(total).some(({ savingWithRecalls }) => savingWithRecalls !== undefined)
       ? [{ word: 'with recalls', meaning: 'the same, if each miss costs one request that brings the text back' }]

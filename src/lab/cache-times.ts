@@ -2,9 +2,9 @@ import type { Context } from './run.ts';
 
 /** The times when the cache of a context is alive, according to its log. Requests are counted from 1. */
 export interface CacheTimes {
-  /** Whether the cache had died before a request, if it lives so long after its last use. */
+  /** Whether the cache had expired before a request, if it lives this long after its last use. */
   isColdAt(request: number, lifeMs: number): boolean;
-  /** How many requests kept the cache alive in the pause before this one, or tried to. */
+  /** The number of requests that kept the cache alive in the pause before this one, or tried to. */
   pingsBefore(request: number, lifeMs: number): number;
 }
 
@@ -30,7 +30,7 @@ export function cacheTimesOf(context: Context, { cacheLife, keepWarm = 0 }: Cach
   };
 }
 
-/** How long nothing was sent before each request, counted from 1: from the reply before it to the last thing it answers. */
+/** How long nothing was sent before each request, counted from 1: from the previous reply to the last message that the request answers. */
 function idleTimes({ messages, times }: Context): (number | undefined)[] {
   const idle: (number | undefined)[] = [undefined];
   let [replied, asked]: (number | undefined)[] = [undefined, undefined];

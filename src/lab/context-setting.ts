@@ -20,12 +20,12 @@ export interface LogSetting extends ReplaySetting {
 /** How one context is replayed. */
 export interface ContextSetting {
   readonly setting: ReplaySetting;
-  /** Undefined where its usage is missing or not asked for. */
+  /** Undefined if its usage is missing or not used. */
   readonly inferred: Inferred | undefined;
   readonly model: string | undefined;
-  /** The price list of the model. Undefined: it is not known, or others were asked for. */
+  /** The price list of the model. Undefined if it is unknown, or if other prices were requested. */
   readonly list: Prices | undefined;
-  /** False where the only prices asked for are those of a model that is not known. */
+  /** False if the run is priced by its model, and the model has no known prices. */
   readonly hasCost: boolean;
 }
 
@@ -43,7 +43,7 @@ export function settingFor(context: Context, { usage, book = listPrices, ...sett
   };
 }
 
-/** A policy must decide by some prices: these are the default of `fit`. */
+/** A policy needs prices to decide. These are the default of `fit`. */
 const UNKNOWN: Prices = priceLists['anthropic-5m'];
 
 function inferredOf(context: Context, { counter }: ReplaySetting): Inferred | undefined {

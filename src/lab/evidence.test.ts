@@ -19,7 +19,7 @@ function contextOf(messages: readonly ChatMessage[], carriedTurns = 0): Context 
   return { file: 'run.json', run: 0, format: 'messages', messages, times: [], carriedTurns };
 }
 
-/** What the last call quotes. */
+/** The quotes of the last call. */
 function lastQuotes(kind: Quote['kind'], messages: readonly ChatMessage[]): readonly Quote[] {
   const { calls } = quotesOf(contextOf(messages));
   return calls.at(-1)?.quotes.filter((quote) => quote.kind === kind) ?? [];
@@ -55,7 +55,7 @@ describe('old text of edits', () => {
     expect(textsOf('edit', edit('x'.repeat(5000)))).toEqual(['x'.repeat(4000)]);
   });
 
-  it('is held where it stands inside a line, in the same case', () => {
+  it('is held inside a line, in the same case', () => {
     const seen = [bash('cat a'), shows('  12→\tconst first = 1; // one'), shows('CONST FIRST = 1;')];
     expect(holdersOf('edit', ...seen, edit('const first = 1;'))).toEqual([[0]]);
   });
@@ -173,7 +173,7 @@ describe('identifiers', () => {
     expect(holdersOf('identifier', ...results, bash('grep some_name'))).toEqual([[4, 1, 0]]);
   });
 
-  it('that stand nowhere are replaced by the longest end of a path that does', () => {
+  it('that occur nowhere are replaced by the longest end of a path that does', () => {
     const seen = [bash('ls'), shows('lib/src/deep/file.ts'), shows('file.ts deep/file.ts')];
     expect(lastQuotes('identifier', [...seen, bash('cat /home/me/src/deep/file.ts')])).toEqual([
       { kind: 'identifier', text: 'src/deep/file.ts', isSupported: false, holders: [0] },

@@ -12,33 +12,39 @@ import { lineAnchorsOf, mentionsLine, type ShownLines, showsLine } from './evide
 import { anywhere, asWord, MOST_HOLDERS, Sources } from './evidence/sources.ts';
 import type { Context } from './run.ts';
 
-/** Something a call says word for word, and where the model had read it. */
+/** A text that a call repeats word for word, and where the model had read it. */
 export interface Quote {
+  /** The old text of an edit, a path or an identifier, or a line number. */
   readonly kind: 'edit' | 'identifier' | 'anchor';
+  /** The quoted words. */
   readonly text: string;
   /** Whether the quote also occurs in text that is never masked. */
   readonly isSupported: boolean;
-  /** The observations that hold it, newest first. Not looked for where it is supported: no mask can hide it. */
+  /** The observations that hold it, newest first. Not searched if the quote is supported: no mask can hide it. */
   readonly holders: readonly number[];
 }
 
 /** The quotes of one call. */
 export interface CallQuotes {
-  /** The reply that made the call: it was written from what has a lower turn. */
+  /** The reply that made the call: the model wrote it from everything with a lower turn. */
   readonly turn: number;
+  /** Everything that the call says word for word. */
   readonly quotes: readonly Quote[];
 }
 
 /** The quotes of all calls of a context, independent of any policy. */
 export interface Evidence {
-  /** Without the calls of turns that a compaction carried over: those were counted before it. */
+  /** Calls of turns that a compaction carried over are left out: they were counted before it. */
   readonly calls: readonly CallQuotes[];
 }
 
-/** How many calls quote something that only masked observations held. */
+/** The number of calls that quote something that only masked observations held. */
 export interface Misses {
+  /** Calls whose old text of an edit only masked results held. */
   readonly edit: number;
+  /** Calls with a path or an identifier that only masked results held. */
   readonly identifier: number;
+  /** Calls with a line number that only masked results held. */
   readonly anchor: number;
   /** Calls with a miss of any kind. */
   readonly any: number;
@@ -46,7 +52,7 @@ export interface Misses {
   readonly calls: number;
 }
 
-/** Works out what every call of a context quotes, and from where. See docs/evidence.md for the definition. */
+/** Finds the quotes of every call of a context, and their sources. See docs/evidence.md for the definition. */
 export function quotesOf(context: Context): Evidence {
   const past = new Past();
   const calls: CallQuotes[] = [];
@@ -60,7 +66,7 @@ export function quotesOf(context: Context): Evidence {
     const made = madeCalls(message);
     if (turn > context.carriedTurns)
       for (const { args } of made) calls.push({ turn, quotes: quotesOfCall(args, past) });
-    // Only now: what a reply says supports nothing in the same reply.
+    // After its quotes: a reply supports nothing in itself.
     past.say(message, made);
   }
   return { calls };
@@ -114,7 +120,7 @@ function madeCalls({ toolCalls = [] }: ChatMessage): MadeCall[] {
   });
 }
 
-/** Everything with a lower turn than the reply that is looked at. */
+/** Everything with a lower turn than the current reply. */
 class Past {
   readonly sources = new Sources();
   /** The model's own texts and calls. Numbers count only there, because they occur everywhere in a prompt. */
@@ -134,7 +140,7 @@ class Past {
     const text = [withoutCarriageReturns(content), ...calls.map((call) => call.text)].join('\n');
     this.sources.addPermanent(text);
     this.said.push(text);
-    // Ids may come again: the newest call is the one that the next result answers.
+    // Ids may repeat: the next result answers the newest call.
     for (const call of calls) this.#calls.set(call.id, call.text);
   }
 }
@@ -149,8 +155,8 @@ function quotesOfCall(args: readonly Argument[], past: Past): Quote[] {
 }
 
 /**
- * A path that stands nowhere is often a known one, written from another directory: its longest end that stands
- * somewhere is quoted in its place. Where an end stands, all shorter ones do, so that the first failure is the last try.
+ * An unknown path is often a known one, written from another directory. Its longest end that occurs somewhere is quoted in its
+ * place. If an end occurs, all shorter ones do, so the first failure ends the search.
  */
 function identifierQuote(token: string, sources: Sources): Quote {
   const quote = (text: string): Quote => ({ kind: 'identifier', text, ...sources.find(text, asWord) });

@@ -1,17 +1,15 @@
 export type { PriceName, Prices } from '../plan/prices.ts';
 export { priceLists, pricesOf } from '../plan/prices.ts';
-export { aboutLogs, dollarSentence, nextSentence } from './about-logs.ts';
-export { type Contender, readContender, readPrices } from './contender.ts';
 export type { LogSetting } from './context-setting.ts';
 export { type CallQuotes, countMisses, type Evidence, type Misses, type Quote, quotesOf } from './evidence.ts';
-export { type Inferred, inferHidden, type LoggedRequests } from './infer-hidden.ts';
-export { type Layout, layoutOf, type Measure } from './layout.ts';
+export type { Measure } from './layout.ts';
 export { type Candidate, type Optimum, type OptimumInput, optimum } from './optimum.ts';
 export { findLogs } from './readers/find-logs.ts';
 export { type ReadOptions, readLog, readRuns } from './readers/read-runs.ts';
-export { adviceOf, onlyAsked, type ReplayOptions, replay } from './replay.ts';
-export { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
+export { adviceOf, type ReplayOptions, replay } from './replay.ts';
+export { type PolicyRun, type ReplaySetting, replayContext } from './replay-context.ts';
 export { type FileSetting, type ReplayedFile, type ReplayedRun, replayFile } from './replay-file.ts';
+export { type ReplayPolicy, readPrices, readReplayPolicy } from './replay-policy.ts';
 export type {
   DollarTotal,
   InferredTotal,

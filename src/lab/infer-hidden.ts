@@ -8,7 +8,7 @@ export interface Inferred {
   readonly scale: number;
   /** The tokens of the first request that were read from the cache, in the hidden part. */
   readonly cachedAtStart: number;
-  /** How many requests have a usage. */
+  /** The number of requests with a usage. */
   readonly requests: number;
   /** The prompts of those requests, as the provider counted them. */
   readonly countedTokens: number;
@@ -20,15 +20,16 @@ export interface Inferred {
 export interface LoggedRequests {
   /** The visible tokens of each request by the counter, with nothing masked. */
   readonly sizes: readonly number[];
+  /** The model and the usage of each reply, in the order of the replies. */
   readonly replies: readonly ReplyFacts[];
-  /** Replies whose requests belong to the context before. */
+  /** Replies whose requests belong to the previous context. */
   readonly carriedTurns: number;
 }
 
 /**
  * Fits `prompt = hidden + scale * size` to the usage of a context. Both are medians, so a few requests with other
- * hidden text (a picture, a reminder, a usage that is missing or wrong) change little. Text that is hidden in every turn,
- * such as thinking, counts in `hidden` as much as it has in the middle of the context. Undefined without any usage.
+ * hidden text (a picture, a reminder, a missing or wrong usage) change little. Text that is hidden in every turn, such as
+ * thinking, counts in `hidden` with its size in the middle of the context. Undefined without any usage.
  */
 export function inferHidden({ sizes, replies, carriedTurns }: LoggedRequests): Inferred | undefined {
   const points: Point[] = [];
@@ -56,7 +57,7 @@ interface Point {
 /** Tokens of a model per token of a counter: Chinese has about 4 for characters / 4. */
 const LEAST_SCALE = 0.5;
 const MOST_SCALE = 4;
-/** A smaller difference of text tells little about the scale. */
+/** A smaller difference of text says little about the scale. */
 const LEAST_GROWTH = 100;
 
 function fit(points: readonly Point[]): Pick<Inferred, 'hiddenTokens' | 'scale'> {

@@ -10,8 +10,9 @@ export interface Layout {
   readonly positions: readonly number[];
 }
 
-/** How the text of a context is counted, and what each request has beside it. */
+/** How the text of a context is counted, and the tokens that each request has in addition. */
 export interface Measure {
+  /** Counts the tokens of a text. */
   readonly counter: Counter;
   /** The least size of turn 0: logs often lack the system prompt. */
   readonly systemTokens: number;
@@ -32,7 +33,7 @@ export function layoutOf({ messages }: Context, counter: Counter, systemTokens: 
     }
     sizes.push(text);
   }
-  // Behind the last reply nothing was sent.
+  // After the last reply nothing was sent.
   return { sizes: sizes.slice(0, -1), positions };
 }
 

@@ -6,9 +6,9 @@ import type { Context, Usage } from './run.ts';
 export interface ModelPrices {
   /** The model of most replies. */
   readonly model: string | undefined;
-  /** Undefined where neither a price list nor the cached price of the model is known. */
+  /** Undefined if neither a price list nor the cached price of the model is known. */
   readonly prices: Prices | undefined;
-  /** Dollars; undefined where they are not known, or the model is paid by subscription. */
+  /** In dollars. Undefined if unknown, or if the model is paid by subscription. */
   readonly price: ModelPrice | undefined;
 }
 
@@ -21,7 +21,7 @@ export function modelPricesOf({ replies = [], carriedTurns }: Context, book: Pri
   return { model, price, prices: withOwnRates(listOf(model, life), model, price) };
 }
 
-/** The list of the model: of lists from one source, the one whose cache lives as long as the usage says. */
+/** The price list of the model. If its source has several, the one with the cache life in the usage. */
 function listOf(model: string | undefined, lifeMs: Usage['cacheLifeMs']): Prices | undefined {
   const list = model === undefined ? undefined : pricesOf(model);
   if (!list || lifeMs === undefined || lifeMs === list.lifeMs) return list;

@@ -2,7 +2,7 @@ import { bestPolicy, isSaving, NOTHING_MASKED } from './compare.ts';
 import type { NextStep, ReplayResult, RunResult } from './replay-result.ts';
 import type { RunFormat } from './run.ts';
 
-/** How the agents that write these logs are started behind a gateway. Others are pointed at one by hand. */
+/** The commands of the agents that write these logs. Other agents need a gateway that is set up by hand. */
 const AGENTS: Partial<Record<RunFormat, string>> = {
   'claude-code': 'claude',
   codex: 'codex',
@@ -11,12 +11,12 @@ const AGENTS: Partial<Record<RunFormat, string>> = {
   pi: 'pi',
 };
 
-/** The policy of the gateway by default. */
+/** The default policy of the gateway. */
 const DEFAULT_POLICY = 'break-even';
 
 const DAYS_OF_MONTH = 30;
 
-/** The command that saves most, for the agent of the costliest runs. Undefined where no policy saves. */
+/** The command that saves most, for the agent of the costliest runs. Undefined if no policy saves. */
 export function nextStep(result: Omit<ReplayResult, 'next'>): NextStep | undefined {
   const [prices = ''] = result.prices;
   const policy = bestPolicy(result, prices);

@@ -24,7 +24,7 @@ describe('optimum', () => {
   });
 
   it('acts where it does', () => {
-    // At request 4 nothing of what stands behind 110 was cheap: 100 + 200 + 300 + 350 without a cache.
+    // At request 4 nothing after 110 was cheap: 100 + 200 + 300 + 350 without a cache.
     expect(optimum({ ...SMALL, read: 1 })).toEqual({ cost: 100 + 200 + 250 + 350, epochs: [3] });
     // A larger gain: request 3 has 110 in the cache and 10 to write, request 4 has 120 and 100.
     const { cost, epochs } = optimum({ ...SMALL, candidates: [{ from: 3, position: 110, gain: 180 }] });

@@ -2,36 +2,43 @@ import type { SentRequest } from './simulate.ts';
 
 /** A result that may be masked: from which request on, its position, and the tokens saved. */
 export interface Candidate {
+  /** The first request that may mask it, counted from 1. */
   readonly from: number;
-  /** The text before it, with nothing masked. */
+  /** The tokens before it, with nothing masked. */
   readonly position: number;
+  /** The tokens that its mask saves in each later request. */
   readonly gain: number;
 }
 
-/** A context, as far as a schedule needs to know it. */
+/** The facts about a context that a schedule needs. */
 export interface OptimumInput {
   /** The size of each request with nothing masked; the first is request 1. */
   readonly sizes: readonly number[];
+  /** The results that may be masked, in the order of the history. */
   readonly candidates: readonly Candidate[];
+  /** The price of a cached token, as a multiple of the base price. */
   readonly read: number;
+  /** The price of a token that is not cached, as a multiple of the base price. */
   readonly write: number;
-  /** Requests up to this one were billed before; the next one caches nothing. */
+  /** Requests up to this one were billed before. The next one finds nothing in the cache. */
   readonly billedBefore: number;
   /** The tokens of the first billed request that were read from the cache. */
   readonly cachedAtStart?: number | undefined;
+  /** Whether the cache has expired before this request. */
   isColdAt(request: number): boolean;
 }
 
 /** The best schedule. */
 export interface Optimum {
+  /** The cost of all requests, in tokens at the base price. */
   readonly cost: number;
-  /** The requests that mask everything eligible then. */
+  /** The requests at which everything eligible is masked. */
   readonly epochs: readonly number[];
 }
 
 /**
  * The cheapest schedule with the future known, in which each epoch masks everything then eligible.
- * What a stretch between two epochs costs depends on its two ends only, so it is a shortest path over the requests.
+ * The cost of a stretch between two epochs depends only on its two ends, so this is a shortest path over the requests.
  */
 export function optimum(input: OptimumInput): Optimum {
   const { sizes } = input;
@@ -96,7 +103,7 @@ class Stretch {
     return request === 0 ? 0 : (this.#input.sizes[request - 1] as number) - this.#gain;
   }
 
-  /** The position of the first change of an epoch at this request. Call it for one request after the other. */
+  /** The position of the first change of an epoch at this request. Must be called for one request after the other. */
   firstChange(request: number): number | undefined {
     for (; this.#next < this.#waiting.length; this.#next++) {
       const { from, position } = this.#waiting[this.#next] as { from: number; position: number };
@@ -115,7 +122,7 @@ class Stretch {
   }
 }
 
-/** The requests of a schedule, as `simulate` would tell them. */
+/** The requests of a schedule, in the form of `simulate`. */
 export function requestsOf(input: OptimumInput, epochs: readonly number[]): SentRequest[] {
   const masked = gainsUpTo(input);
   const requests: SentRequest[] = [];
@@ -128,7 +135,7 @@ export function requestsOf(input: OptimumInput, epochs: readonly number[]): Sent
     const size = stretch.size(request);
     const cached = isEpoch ? Math.min(change ?? previous, previous) : previous;
     if (request > input.billedBefore)
-      // Text that only the last turn holds was sent for the first time.
+      // The text of the last turn is sent for the first time.
       requests.push({
         size,
         cached: request === input.billedBefore + 1 ? (input.cachedAtStart ?? 0) : cached,

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { samplePage } from '../../test/browser/sample-page.ts';
+import { samplePage } from '../../test/support/browser/sample-page.ts';
 import { packPage, unpackPage } from './packed-page.ts';
 
 it('packPage loses nothing', () => {

@@ -1,13 +1,13 @@
 import type { MaskedResult, ReplayPage, RunDetail, Schedule } from './replay-result.ts';
 
-/** A page that contains every text once. Policies mask the same results, and do so at each price list. */
+/** A page that contains every text once, because policies mask the same results at every price list. */
 export interface PackedPage {
   readonly result: ReplayPage['result'];
   readonly details: readonly DetailOf<PackedResult>[];
   readonly texts: readonly string[];
 }
 
-/** Its texts by their index. */
+/** A masked result with the indices of its texts. */
 interface PackedResult extends Omit<MaskedResult, 'placeholder' | 'text'> {
   readonly placeholder: number;
   readonly text: number;

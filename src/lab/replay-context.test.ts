@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { chars, contextFrom, turn, user } from '../../test/lab/fixtures/contexts.ts';
+import { chars, contextFrom, turn, user } from '../../test/support/logs/contexts.ts';
 import type { ChatMessage } from '../message.ts';
 import { priceLists } from '../plan/prices.ts';
-import { readContender } from './contender.ts';
-import { type Played, replayContext } from './replay-context.ts';
+import { type PolicyRun, replayContext } from './replay-context.ts';
+import { readReplayPolicy } from './replay-policy.ts';
 
 const setting = { counter: chars, systemTokens: 0 };
 const FILE = Array.from({ length: 60 }, (_, i) => `${i + 1}\tconst value${i} = compute(${i * 7}, 'name ${i}');`).join(
@@ -26,9 +26,9 @@ const context = contextFrom([
   ...turn('end'),
 ]);
 const play = (policy: string, list: 'anthropic-5m' | 'none' = 'anthropic-5m') => {
-  const contenders = [readContender(policy)];
-  const [played] = replayContext(context, { ...setting, contenders, prices: [priceLists[list]], cacheLife: 'endless' });
-  return played as Played;
+  const policies = [readReplayPolicy(policy)];
+  const [played] = replayContext(context, { ...setting, policies, prices: [priceLists[list]], cacheLife: 'endless' });
+  return played as PolicyRun;
 };
 const costOf = (policy: string): number => play(policy).cost['anthropic-5m'] as number;
 

@@ -1,10 +1,10 @@
 import { type ModelPrice, ratesFor } from '../money/index.ts';
 import type { Prices } from '../plan/prices.ts';
 import { type CacheTimes, cacheTimesOf } from './cache-times.ts';
-import type { Contender } from './contender.ts';
 import { countMisses, type Evidence, type Misses, missedCalls, quotesOf } from './evidence.ts';
 import { layoutOf } from './layout.ts';
 import { type Candidate, type OptimumInput, optimum, requestsOf } from './optimum.ts';
+import type { ReplayPolicy } from './replay-policy.ts';
 import type { Context } from './run.ts';
 import { costOfRequest, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
 import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
@@ -12,26 +12,33 @@ import { withTexts } from './with-texts.ts';
 
 /** The policies and the price lists of a replay. */
 export interface ReplaySetting extends Setting {
-  readonly contenders: readonly Contender[];
+  /** The policies to replay. */
+  readonly policies: readonly ReplayPolicy[];
+  /** The price lists to replay them at. */
   readonly prices: readonly Prices[];
-  /** How long a cache lives: for ever, as each price list says, or so long. */
+  /** How long a cache lives: for ever, as each price list says, or this many milliseconds. */
   readonly cacheLife: 'endless' | 'listed' | number;
   /** How many requests may keep the cache alive in a pause. None if not given. */
   readonly keepWarm?: number | undefined;
-  /** Whether to price what recalling every missed text would cost. */
+  /** Whether to price a recall of every missed text. */
   readonly recalls?: boolean | undefined;
-  /** The price of the model in dollars, where it is known. */
+  /** The price of the model in dollars, if it is known. */
   readonly modelPrice?: ModelPrice | undefined;
 }
 
 /** The result of one policy in one context, at one price list or at all of them. */
-export interface Played {
-  readonly contender: string;
-  /** Undefined where the prices make no difference. */
+export interface PolicyRun {
+  /** The name of the policy. */
+  readonly policy: string;
+  /** Undefined if prices make no difference to the policy. */
   readonly prices: string | undefined;
+  /** The requests that the policy would have sent. */
   readonly requests: readonly SentRequest[];
+  /** For each result, the request that masks it first; infinite for a result that stays. */
   readonly maskedAt: readonly number[];
+  /** The placeholder of each result that has one at the end, by the result's index. */
   readonly placeholders: ReadonlyMap<number, string>;
+  /** The calls that quote text which was masked by then. */
   readonly misses: Misses;
   /** The cost by price list, in tokens at the base price. */
   readonly cost: Readonly<Record<string, number>>;
@@ -41,37 +48,37 @@ export interface Played {
   readonly dollars: Readonly<Record<string, number>>;
 }
 
-/** Plays every policy on one context. */
-export function replayContext(context: Context, setting: ReplaySetting): Played[] {
+/** Replays one context under every policy. */
+export function replayContext(context: Context, setting: ReplaySetting): PolicyRun[] {
   const evidence = quotesOf(context);
-  const table = tableOf(context, setting);
-  return setting.contenders.flatMap((contender) => {
-    const lists = contender.isOptimum || contender.isPriced ? setting.prices : [undefined];
-    return lists.map((prices) => play(table, evidence, { contender, prices }));
+  const shared = sharedOf(context, setting);
+  return setting.policies.flatMap((spec) => {
+    const lists = spec.isOptimum || spec.isPriced ? setting.prices : [undefined];
+    return lists.map((prices) => runPolicy(shared, evidence, { spec, prices }));
   });
 }
 
-/** A policy, at one price list where it decides by the prices. */
-interface Player {
-  readonly contender: Contender;
+/** A policy, with the price list if it decides by prices. */
+interface PolicyAtPrices {
+  readonly spec: ReplayPolicy;
   readonly prices: Prices | undefined;
 }
 
-function play(table: Table, evidence: Evidence, player: Player): Played {
-  const { context, setting } = table;
-  const { requests, maskedAt, placeholders } = simulationOf(table, player);
-  const lists = player.prices ? [player.prices] : setting.prices;
-  const bills = lists.map((list) => ({ list, ...billOf(table, requests, list) }));
+function runPolicy(shared: Shared, evidence: Evidence, at: PolicyAtPrices): PolicyRun {
+  const { context, setting } = shared;
+  const { requests, maskedAt, placeholders } = simulationOf(shared, at);
+  const lists = at.prices ? [at.prices] : setting.prices;
+  const bills = lists.map((list) => ({ list, ...billOf(shared, requests, list) }));
   const missed = setting.recalls ? missedCalls(evidence, maskedAt) : [];
-  const recalled = missed.length === 0 ? undefined : tableOf(withRecalls(context, missed), setting);
-  const recalledRequests = recalled && simulationOf(recalled, player).requests;
+  const recalled = missed.length === 0 ? undefined : sharedOf(withRecalls(context, missed), setting);
+  const recalledRequests = recalled && simulationOf(recalled, at).requests;
   const costWithRecalls = bills.map(({ list, cost }): [string, number] => {
     if (!recalled || !recalledRequests) return [list.name, cost];
     return [list.name, billOf(recalled, recalledRequests, list).cost + missed.length * recallOutput(setting)];
   });
   return {
-    contender: player.contender.name,
-    prices: player.prices?.name,
+    policy: at.spec.name,
+    prices: at.prices?.name,
     requests,
     maskedAt,
     placeholders,
@@ -82,33 +89,33 @@ function play(table: Table, evidence: Evidence, player: Player): Played {
   };
 }
 
-/** A token of output costs as much as this many of input, where the price of the model is not known. */
+/** A token of output costs as much as this many of input, if the price of the model is unknown. */
 const OUTPUT_RATIO = 5;
 
 const recallOutput = ({ modelPrice }: ReplaySetting): number =>
   RECALL_OUTPUT_TOKENS * (modelPrice && modelPrice.input > 0 ? modelPrice.output / modelPrice.input : OUTPUT_RATIO);
 
-/** A context that is played, and what all who play it share. */
-interface Table {
+/** A context, and everything that all policies on it share. */
+interface Shared {
   readonly context: Context;
   readonly setting: ReplaySetting;
   readonly times: CacheTimes;
   /** The results that each optimum may mask: the same at all prices. */
-  readonly eager: Map<Contender, Eager>;
+  readonly eager: Map<ReplayPolicy, Eager>;
 }
 
-const tableOf = (context: Context, setting: ReplaySetting): Table => ({
+const sharedOf = (context: Context, setting: ReplaySetting): Shared => ({
   context,
   setting,
   times: cacheTimesOf(context, setting),
   eager: new Map(),
 });
 
-function simulationOf(table: Table, { contender, prices }: Player): Simulation {
-  const { context, setting, times } = table;
-  if (contender.isOptimum && prices) return optimumOf(table, contender, prices);
-  const policy = contender.policy(prices ?? (setting.prices[0] as Prices));
-  // A policy with prices of its own, if it has any, knows when the cache has died that it reckons with.
+function simulationOf(shared: Shared, { spec, prices }: PolicyAtPrices): Simulation {
+  const { context, setting, times } = shared;
+  if (spec.isOptimum && prices) return optimumOf(shared, spec, prices);
+  const policy = spec.policy(prices ?? (setting.prices[0] as Prices));
+  // A policy with its own prices also has the cache life that it assumes.
   const lifeMs = prices?.lifeMs ?? policy.cacheLifeMs ?? Number.POSITIVE_INFINITY;
   return simulate(context, policy, setting, (request) => times.isColdAt(request, lifeMs));
 }
@@ -120,14 +127,14 @@ interface Eager {
 }
 
 /**
- * The policy of its class that masks at once tells what may be masked, from when on, and what that saves. The texts that it still
- * sees are there in every schedule, so that its references are right in all of them.
+ * Runs the policy of the same class that masks at once. It shows what may be masked, from which request on, and what that saves. Texts
+ * that it still shows are visible in every schedule, so its references are right in all of them.
  */
-function eagerOf({ context, setting, eager }: Table, contender: Contender): Eager {
-  const known = eager.get(contender);
+function eagerOf({ context, setting, eager }: Shared, spec: ReplayPolicy): Eager {
+  const known = eager.get(spec);
   if (known) return known;
   const { counter, systemTokens, hiddenTokens } = setting;
-  const policy = contender.policy(setting.prices[0] as Prices);
+  const policy = spec.policy(setting.prices[0] as Prices);
   const simulation = simulate(context, policy, { ...setting, contextLimit: undefined });
   const { sizes, positions } = layoutOf(withTexts(context, simulation.arrived), counter, systemTokens, hiddenTokens);
   const candidates = positions.flatMap((position, i) => {
@@ -135,13 +142,13 @@ function eagerOf({ context, setting, eager }: Table, contender: Contender): Eage
     return gain === undefined ? [] : [{ from: simulation.replacedAt.get(i) as number, position, gain }];
   });
   const found = { simulation, candidates, sizes };
-  eager.set(contender, found);
+  eager.set(spec, found);
   return found;
 }
 
-function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: Prices): Simulation {
-  const { context, setting, times } = table;
-  const { simulation, candidates, sizes } = eagerOf(table, contender);
+function optimumOf(shared: Shared, spec: ReplayPolicy, { read, write, lifeMs }: Prices): Simulation {
+  const { context, setting, times } = shared;
+  const { simulation, candidates, sizes } = eagerOf(shared, spec);
   const input: OptimumInput = {
     sizes,
     candidates,
@@ -162,7 +169,7 @@ function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: 
 }
 
 /** The requests at one price list, with those that keep the cache alive. */
-function billOf({ context, setting, times }: Table, requests: readonly SentRequest[], list: Prices) {
+function billOf({ context, setting, times }: Shared, requests: readonly SentRequest[], list: Prices) {
   const { modelPrice } = setting;
   let [cost, dollars] = [0, 0];
   const add = (tokens: number, promptTokens: number): void => {

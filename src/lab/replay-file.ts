@@ -2,7 +2,7 @@ import type { ChatMessage } from '../message.ts';
 import { type LogSetting, settingFor } from './context-setting.ts';
 import { sizeOf } from './layout.ts';
 import { readLog } from './readers/read-runs.ts';
-import { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
+import { type PolicyRun, type ReplaySetting, replayContext } from './replay-context.ts';
 import type { MaskedResult, PolicyResult, RunResult, Schedule } from './replay-result.ts';
 import type { Context, RunFormat } from './run.ts';
 import { RunFacts } from './run-facts.ts';
@@ -10,27 +10,31 @@ import { splitAtFalls } from './split-at-falls.ts';
 
 /** How the runs of a file are replayed. */
 export interface FileSetting extends LogSetting {
+  /** The format of the log. @default detected */
   readonly format?: RunFormat | undefined;
   /** The content of the file `-`. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
-  /** Whether to keep what the page shows of each run, request by request. */
+  /** Whether to keep the requests of each run for the page. */
   readonly keepSchedules: boolean;
 }
 
-/** One run: its figures, and its requests where the page shows them. */
+/** One run: its figures, and its requests for the page. */
 export interface ReplayedRun {
+  /** The figures of the run under each policy. */
   readonly result: RunResult;
+  /** The requests of the run by policy and price list. Empty unless `keepSchedules`. */
   readonly schedules: Readonly<Record<string, Schedule>>;
 }
 
 /** The runs of one file. */
 export interface ReplayedFile {
+  /** The runs that could be read, in the order of the file. */
   readonly runs: readonly ReplayedRun[];
   /** Why the file, or a part of it, could not be read. */
   readonly skipped: readonly string[];
 }
 
-/** Replays all runs in one log. What cannot be read is told. */
+/** Replays all runs in one log, and reports unreadable parts. */
 export async function replayFile(file: string, setting: FileSetting): Promise<ReplayedFile> {
   const { format, stdin } = setting;
   const runs: RunSum[] = [];
@@ -57,7 +61,7 @@ class RunSum {
   readonly run: number;
   readonly #context: Context;
   readonly #setting: FileSetting;
-  readonly #sums = new Map<string, ContenderSum>();
+  readonly #sums = new Map<string, PolicySum>();
   readonly #schedules = new Map<string, ScheduleSum>();
   #turns = 0;
   #tokens = 0;
@@ -70,19 +74,19 @@ class RunSum {
     this.run = context.run;
     this.#context = context;
     this.#setting = setting;
-    for (const { name } of setting.contenders) this.#sums.set(name, new ContenderSum());
+    for (const { name } of setting.policies) this.#sums.set(name, new PolicySum());
   }
 
   add(context: Context): void {
-    // All of it before anything is counted: a context that cannot be played must not count by half.
+    // Replays before anything is counted: a context that fails must not count in part.
     const about = settingFor(context, this.#setting);
     const { setting, hasCost } = about;
     const all = replayContext(context, setting);
     this.#count(context, setting);
     this.#facts.add(context, about);
-    for (const played of all) {
-      this.#sums.get(played.contender)?.add(hasCost ? played : withoutCost(played), isFirstOf(setting, played));
-      if (this.#setting.keepSchedules) this.#addSchedule(played, context, setting);
+    for (const run of all) {
+      this.#sums.get(run.policy)?.add(hasCost ? run : withoutCost(run), isFirstOf(setting, run));
+      if (this.#setting.keepSchedules) this.#addSchedule(run, context, setting);
     }
   }
 
@@ -112,21 +116,21 @@ class RunSum {
     this.#said = new Set(messages.map(({ content }) => content));
   }
 
-  #addSchedule(played: Played, context: Context, setting: ReplaySetting): void {
-    const name = played.prices === undefined ? played.contender : `${played.contender} @ ${played.prices}`;
+  #addSchedule(run: PolicyRun, context: Context, setting: ReplaySetting): void {
+    const name = run.prices === undefined ? run.policy : `${run.policy} @ ${run.prices}`;
     const schedule = this.#schedules.get(name) ?? new ScheduleSum();
     this.#schedules.set(name, schedule);
-    schedule.add(played, context, setting);
+    schedule.add(run, context, setting);
   }
 }
 
 /** If a policy is run once for each price list, its counts are those at the first list. */
-const isFirstOf = ({ prices }: ReplaySetting, played: Played): boolean =>
-  played.prices === undefined || played.prices === prices[0]?.name;
+const isFirstOf = ({ prices }: ReplaySetting, run: PolicyRun): boolean =>
+  run.prices === undefined || run.prices === prices[0]?.name;
 
-const withoutCost = (played: Played): Played => ({ ...played, cost: {}, costWithRecalls: {}, dollars: {} });
+const withoutCost = (run: PolicyRun): PolicyRun => ({ ...run, cost: {}, costWithRecalls: {}, dollars: {} });
 
-class ContenderSum {
+class PolicySum {
   #tokensSent = 0;
   #peakTokens = 0;
   #masks = 0;
@@ -136,7 +140,7 @@ class ContenderSum {
   readonly #dollars: Record<string, number> = {};
   readonly #misses = { edit: 0, identifier: 0, any: 0, calls: 0 };
 
-  add({ requests, maskedAt, misses, cost, costWithRecalls, dollars }: Played, counts: boolean): void {
+  add({ requests, maskedAt, misses, cost, costWithRecalls, dollars }: PolicyRun, counts: boolean): void {
     addTo(this.#cost, cost);
     addTo(this.#costWithRecalls, costWithRecalls);
     addTo(this.#dollars, dollars);
@@ -172,7 +176,7 @@ const isEmpty = (sums: object): boolean => Object.keys(sums).length === 0;
 
 /** The number of characters of a hidden text that the page shows. */
 const SHOWN_CHARS = 1200;
-/** And so many texts of a run: the page must open in a browser. */
+/** The number of hidden texts of a run on the page, so that a browser can open it. */
 const MOST_MASKED = 120;
 
 class ScheduleSum {
@@ -181,7 +185,7 @@ class ScheduleSum {
   readonly #masked: MaskedResult[] = [];
 
   add(
-    { requests, maskedAt, placeholders }: Played,
+    { requests, maskedAt, placeholders }: PolicyRun,
     { messages, carriedTurns }: Context,
     { counter }: ReplaySetting,
   ): void {

@@ -1,20 +1,20 @@
 import type { RunFormat } from './run.ts';
 
-/** What one policy would have sent, cost and hidden in one run. */
+/** The requests, the cost and the hidden texts of one policy in one run. */
 export interface PolicyResult {
   /** All requests together. */
   readonly tokensSent: number;
   /** The largest request. */
   readonly peakTokens: number;
-  /** How many results it masked or left out. */
+  /** The number of results that it masked or left out. */
   readonly masks: number;
-  /** How many requests changed what earlier ones had sent. */
+  /** The number of requests that changed earlier messages. */
   readonly epochs: number;
-  /** Input cost by price list, in tokens at the base price. Empty where the prices of the run are not known. */
+  /** Input cost by price list, in tokens at the base price. Empty if the prices of the run are not known. */
   readonly cost: Readonly<Record<string, number>>;
-  /** The same if every miss costs one recall. Not there unless asked for. */
+  /** The same if every miss costs one recall. Absent unless asked for. */
   readonly costWithRecalls?: Readonly<Record<string, number>>;
-  /** Input cost by price list, in dollars. Not there where the price of the model is not known. */
+  /** Input cost by price list, in dollars. Absent if the price of the model is not known. */
   readonly dollars?: Readonly<Record<string, number>>;
   /** Calls that needed a hidden text, by how they show it. See docs/evidence.md. */
   readonly misses: {
@@ -43,10 +43,11 @@ export interface RunResult {
   readonly model?: string;
   /** The price list of the model, where the run has the prices of its model. */
   readonly prices?: string;
-  /** The time of the first message, and of the last, in milliseconds since 1970, where the log has them. */
+  /** The time of the first message, and of the last, in milliseconds since 1970, if the log has them. */
   readonly from?: number;
+  /** The time of the last message, in milliseconds since 1970. */
   readonly to?: number;
-  /** The usage in the log, where there is one. */
+  /** The usage in the log, if there is one. */
   readonly usage?: UsageTotal;
   /** By policy. */
   readonly results: Readonly<Record<string, PolicyResult>>;
@@ -60,7 +61,7 @@ export interface UsageTotal {
   readonly countedTokens: number;
   /** Their prompts as they are replayed with nothing masked. */
   readonly replayedTokens: number;
-  /** Of those: not in the log. Inferred. */
+  /** The inferred part of those tokens that is not in the log. */
   readonly hiddenTokens: number;
   /** The counted prompts in dollars at the first price list, with the provider's own split of its cache. */
   readonly dollars?: number;
@@ -92,9 +93,9 @@ export interface DollarTotal {
   readonly before: number;
   /** With this policy. */
   readonly after: number;
-  /** How many runs are counted. */
+  /** The number of runs. */
   readonly runs: number;
-  /** From the first message to the last, rounded up. Not there where the log has no times, or for less than a day. */
+  /** From the first message to the last, rounded up. Absent if the log has no times or covers less than a day. */
   readonly days?: number;
 }
 
@@ -118,11 +119,11 @@ export interface PolicyTotal {
   readonly costWithRecalls?: Readonly<Record<string, number>>;
   /** The change of that cost. */
   readonly savingWithRecalls?: Readonly<Record<string, number>>;
-  /** Of the runs whose model has a known price. Not there where there is none. */
+  /** In dollars, for the runs whose model has a known price. Absent if there is none. */
   readonly dollars?: Readonly<Record<string, number>>;
 }
 
-/** What `palimpsest replay --json` prints. */
+/** The output of `palimpsest replay --json`. */
 export interface ReplayResult {
   /** Grows when a field changes its meaning. */
   readonly version: 1;
@@ -136,9 +137,9 @@ export interface ReplayResult {
   readonly total: Readonly<Record<string, PolicyTotal>>;
   /** The models of the runs, the most frequent first. */
   readonly models?: readonly ModelRuns[];
-  /** Facts inferred from the usage in the logs. Undefined where none was used. */
+  /** Facts inferred from the usage in the logs. Undefined if none was used. */
   readonly inferred?: InferredTotal;
-  /** Input in dollars at the first price list. Not there where no price is known. */
+  /** Input in dollars at the first price list. Absent if no price is known. */
   readonly dollars?: DollarTotal;
   /** The next step for the reader. */
   readonly next?: NextStep;
@@ -150,7 +151,7 @@ export interface ReplayResult {
 export interface RunDetail {
   /** Index into `runs`. */
   readonly run: number;
-  /** By policy; where a policy depends on the prices, by `policy @ prices`. */
+  /** By policy, or by `policy @ prices` if the policy depends on prices. */
   readonly schedules: Readonly<Record<string, Schedule>>;
 }
 
@@ -158,13 +159,13 @@ export interface RunDetail {
 export interface Schedule {
   /** The size of each request, in tokens. */
   readonly sizes: readonly number[];
-  /** The requests, counted from 0, that changed what earlier ones had sent. */
+  /** The requests, counted from 0, that changed earlier messages. */
   readonly epochs: readonly number[];
   /** The results that were masked, in order. */
   readonly masked: readonly MaskedResult[];
 }
 
-/** A result that was masked, and what stands in its place. */
+/** A masked result and its placeholder. */
 export interface MaskedResult {
   /** The request, counted from 0, that masked it. */
   readonly request: number;
@@ -176,11 +177,11 @@ export interface MaskedResult {
   readonly tokens: number;
   /** The text in its place. */
   readonly placeholder: string;
-  /** The beginning of what it hides. */
+  /** The beginning of the hidden text. */
   readonly text: string;
 }
 
-/** All that the page shows. */
+/** The data of the page. */
 export interface ReplayPage {
   /** The tables. */
   readonly result: ReplayResult;

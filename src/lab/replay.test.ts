@@ -22,7 +22,7 @@ interface Given {
   readonly schedules?: Readonly<Record<string, Schedule>>;
 }
 
-/** What a file with one run would give. */
+/** The result of a file with one run. */
 function played(file: string, { turns = 1, results = {}, schedules = {} }: Given = {}): ReplayedFile {
   const run = { file, run: 0, format: 'messages' as const, turns, tokens: 0, observationShare: 0, results };
   return { runs: [{ result: run, schedules }], skipped: [] };
@@ -37,7 +37,7 @@ describe('replay', () => {
     const { result: found } = await replay([inFolder('a'), inFolder('b')], {
       policies: ['polling'],
       prices: ['x', 'y'],
-      play: async (file) => played(file, { results: results[file === inFolder('a') ? 'a' : 'b'] ?? {} }),
+      replayFile: async (file) => played(file, { results: results[file === inFolder('a') ? 'a' : 'b'] ?? {} }),
     });
     expect(found.total).toEqual({
       polling: { tokensSent: 260, cost: { x: 300, y: 110 }, saving: { x: 300 / 400 - 1, y: 110 / 100 - 1 } },
@@ -48,7 +48,11 @@ describe('replay', () => {
   });
 
   it('saves nothing where nothing was sent', async () => {
-    const options = { policies: ['none', 'polling'], prices: ['x'], play: async () => ({ runs: [], skipped: [] }) };
+    const options = {
+      policies: ['none', 'polling'],
+      prices: ['x'],
+      replayFile: async () => ({ runs: [], skipped: [] }),
+    };
     const { result: found } = await replay([inFolder('a')], options);
     expect(found.total.polling).toEqual({ tokensSent: 0, cost: { x: 0 }, saving: { x: 0 } });
   });
@@ -60,7 +64,7 @@ describe('replay', () => {
       policies: [],
       prices: [],
       parallel: 2,
-      async play(file) {
+      async replayFile(file) {
         most = Math.max(most, ++running);
         await new Promise((resolve) => setTimeout(resolve, delays[file.at(-6) as string]));
         running -= 1;
@@ -76,7 +80,7 @@ describe('replay', () => {
     await replay([folder], {
       policies: [],
       prices: [],
-      play: async (file) => played(file),
+      replayFile: async (file) => played(file),
       onProgress: (done, total) => told.push(`${done}/${total}`),
     });
     expect(told).toEqual(['0/5', '1/5', '2/5', '3/5', '4/5', '5/5']);
@@ -86,7 +90,7 @@ describe('replay', () => {
     const { result: found } = await replay([join(folder, 'gone.json'), inFolder('a')], {
       policies: [],
       prices: [],
-      play: async (file) => ({ ...played(file), skipped: ['line 3 is cut off'] }),
+      replayFile: async (file) => ({ ...played(file), skipped: ['line 3 is cut off'] }),
     });
     expect(found.skipped).toEqual([
       { file: join(folder, 'gone.json'), reason: 'there is no such file' },
@@ -94,9 +98,9 @@ describe('replay', () => {
     ]);
   });
 
-  it('fails where a player fails', async () => {
-    const play = (): Promise<ReplayedFile> => Promise.reject(new Error('a worker died'));
-    await expect(replay([folder], { policies: [], prices: [], play })).rejects.toThrow('a worker died');
+  it('fails if a file cannot be replayed', async () => {
+    const replayFile = (): Promise<ReplayedFile> => Promise.reject(new Error('a worker died'));
+    await expect(replay([folder], { policies: [], prices: [], replayFile })).rejects.toThrow('a worker died');
   });
 
   it('keeps the thirty longest runs in detail', async () => {
@@ -106,10 +110,10 @@ describe('replay', () => {
       result: { ...(base as NonNullable<typeof base>).result, run: i, turns: i },
       schedules: { none: schedule },
     }));
-    const options = { policies: [], prices: [], play: async () => ({ runs, skipped: [] }) };
+    const options = { policies: [], prices: [], replayFile: async () => ({ runs, skipped: [] }) };
     const { details } = await replay([inFolder('a')], options);
     expect(details.map(({ run }) => run)).toEqual(Array.from({ length: 30 }, (_, i) => 39 - i));
-    const without = { ...options, play: async () => played(inFolder('a')) };
+    const without = { ...options, replayFile: async () => played(inFolder('a')) };
     expect((await replay([inFolder('a')], without)).details).toEqual([]);
   });
 });

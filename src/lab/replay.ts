@@ -6,39 +6,62 @@ import { summarise } from './summary.ts';
 
 /** The files to replay, and the settings. */
 export interface ReplayOptions {
+  /** The policies as given on the command line, in the order of the table. */
   readonly policies: readonly string[];
   /** Empty: each run has the prices of its own model. */
   readonly prices: readonly string[];
   /** Replays one file: here, or in a worker. */
-  play(file: string): Promise<ReplayedFile>;
-  /** Shorter runs are left out. */
+  replayFile(file: string): Promise<ReplayedFile>;
+  /** Shorter runs are left out. @default 0 */
   readonly leastTurns?: number | undefined;
-  /** How many files may be replayed at the same time. */
+  /** How many files may be replayed at the same time. @default 1 */
   readonly parallel?: number;
+  /** Called with the number of files that are done. @default none */
   onProgress?(done: number, total: number): void;
 }
 
-/** Replays the runs in files, folders and globs: what would each policy have sent, cost and hidden? */
+/**
+ * Replays the runs in files, folders and globs: what would each policy have sent, cost and hidden?
+ *
+ * @example
+ * ```ts
+ * import { adviceOf, readPrices, readReplayPolicy, replay, replayFile } from 'palimpsest/lab';
+ * import { countTokens } from 'palimpsest/tokens';
+ *
+ * const [policies, prices] = [['none', 'break-even'], ['anthropic-5m']];
+ * const setting = {
+ *   policies: policies.map(readReplayPolicy),
+ *   prices: prices.map(readPrices),
+ *   cacheLife: 'listed',
+ *   counter: countTokens,
+ *   systemTokens: 0,
+ *   usage: true,
+ *   keepSchedules: false,
+ * } as const;
+ * const { result } = await replay(['logs'], { policies, prices, replayFile: (file) => replayFile(file, setting) });
+ * console.log(adviceOf(result, 'anthropic-5m'));
+ * ```
+ */
 export async function replay(paths: readonly string[], options: ReplayOptions): Promise<ReplayPage> {
-  const { policies, prices, play, leastTurns = 0, parallel = 1, onProgress = () => {} } = options;
+  const { policies, prices, replayFile, leastTurns = 0, parallel = 1, onProgress = () => {} } = options;
   const skipped: { file: string; reason: string }[] = [];
   const files = await findLogs(paths, (file, reason) => skipped.push({ file, reason }));
   onProgress(0, files.length);
   let done = 0;
   const details = new Details();
-  const played = await inParallel(files, parallel, async (file) => {
-    const replayed = await play(file);
+  const replayed = await inParallel(files, parallel, async (file) => {
+    const result = await replayFile(file);
     onProgress(++done, files.length);
-    const long = replayed.runs.filter(({ result }) => result.turns >= leastTurns);
-    return { ...replayed, runs: long.map((run) => details.take(run)) };
+    const long = result.runs.filter(({ result }) => result.turns >= leastTurns);
+    return { ...result, runs: long.map((run) => details.take(run)) };
   });
-  const runs = played.flatMap((file) => file.runs);
-  for (const [i, { skipped: reasons }] of played.entries())
+  const runs = replayed.flatMap((file) => file.runs);
+  for (const [i, { skipped: reasons }] of replayed.entries())
     for (const reason of reasons) skipped.push({ file: files[i] as string, reason });
   return { result: summarise({ prices, policies, runs, skipped }), details: details.of(runs) };
 }
 
-/** Sending everything is always replayed, since savings are told against it; this leaves only what was asked for. */
+/** Sending everything is always replayed, because savings are compared with it. This leaves only the requested policies. */
 export function onlyAsked(result: ReplayResult): ReplayResult {
   const runs = result.runs.map((run) => {
     const asked = Object.entries(run.results).filter(([name]) => result.policies.includes(name));
@@ -60,10 +83,10 @@ async function inParallel<T, R>(items: readonly T[], limit: number, work: (item:
   return results;
 }
 
-/** The page shows the longest runs in detail: all of a thousand would not open. */
+/** The page shows the longest runs in detail: a browser could not open all of a thousand. */
 const MOST_DETAILS = 30;
 
-/** The schedules of the longest runs so far; those of the others are let go as soon as they are read. */
+/** The schedules of the longest runs so far; those of other runs are dropped at once. */
 class Details {
   #longest: ReplayedRun[] = [];
 
@@ -81,10 +104,11 @@ class Details {
   }
 }
 
-/** One sentence to act on: which policy saves how much, and what it hides that was needed again. */
+/** One sentence to act on: which policy saves how much, and how often hidden text was needed again. */
 export function adviceOf(result: ReplayResult, prices: string): string {
   if (result.runs.length === 0) return 'No run was read.';
-  if (prices === TOKENS) return 'No log names a model with known prices: all is in tokens, and no saving can be told.';
+  if (prices === TOKENS)
+    return 'No log names a model with known prices: costs are in tokens, and no saving can be computed.';
   const best = bestPolicy(result, prices);
   if (best === undefined) return 'No policy was compared.';
   const at = prices === BY_MODEL ? 'the prices of each model' : `${prices} prices`;

@@ -44,7 +44,7 @@ export class RunFacts {
   }
 }
 
-/** The prompts of a context at the first price list, as the provider's cache read and wrote them. */
+/** The prompts of a context at the first price list, as the provider's cache was used. */
 function usageDollars(
   { replies = [], carriedTurns }: Context,
   { prices, modelPrice }: ReplaySetting,

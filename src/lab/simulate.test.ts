@@ -20,7 +20,7 @@ describe('batchesOf', () => {
   const rolesOf = (...roles: readonly ChatMessage['role'][]): string[] =>
     batchesOf(contextOf(...roles).messages).map((batch) => batch.map(({ role }) => role).join(' '));
 
-  it('has what stands before the first reply, then each reply with what follows it', () => {
+  it('has everything before the first reply, then each reply with what follows it', () => {
     expect(rolesOf('system', 'user', 'assistant', 'tool', 'tool', 'user', 'assistant')).toEqual([
       'system user',
       'assistant tool tool user',
@@ -28,7 +28,7 @@ describe('batchesOf', () => {
     ]);
   });
 
-  it('has an empty one where nothing stands before the first reply', () => {
+  it('has an empty one if nothing comes before the first reply', () => {
     expect(rolesOf('assistant', 'assistant')).toEqual(['', 'assistant', 'assistant']);
     expect(rolesOf()).toEqual(['']);
   });

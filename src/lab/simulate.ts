@@ -8,33 +8,35 @@ import type { Context } from './run.ts';
 
 /** How a context is replayed, whatever the policy. */
 export interface Setting extends Measure {
-  /** Of the first request: read from the cache, because other runs share the hidden part. */
+  /** The tokens of the first request that were read from the cache, because other runs share the hidden part. */
   readonly cachedAtStart?: number | undefined;
-  /** What a request may not exceed, if there is a limit. */
+  /** The largest request, if there is a limit. */
   readonly contextLimit?: number | undefined;
 }
 
 /** One request as a policy would have sent it. */
 export interface SentRequest {
+  /** All tokens of the request. */
   readonly size: number;
-  /** What a warm cache would hold of it. */
+  /** The part of it that a warm cache has. */
   readonly cached: number;
+  /** Whether this request changed text that was sent before, which the cache cannot reuse. */
   readonly isEpoch: boolean;
 }
 
-/** What a policy would have sent in one context. */
+/** The requests of a policy in one context. */
 export interface Simulation {
-  /** One for each reply that was not billed in the context before. */
+  /** One for each reply that was not billed in the previous context. */
   readonly requests: readonly SentRequest[];
   /** The request, counted like replies, in which each result is masked or left out for the first time. */
   readonly maskedAt: readonly number[];
-  /** The text of each result that was made smaller when it first went out. */
+  /** The text of each result that was made smaller when it was first sent. */
   readonly arrived: ReadonlyMap<number, string>;
   /** The placeholder of each result that has one at the end. */
   readonly placeholders: ReadonlyMap<number, string>;
-  /** What the mask of each result saves. */
+  /** The tokens that the mask of each result saves. */
   readonly gains: ReadonlyMap<number, number>;
-  /** The request, counted like replies, in which each result was replaced after it had arrived. */
+  /** The request, counted like replies, in which each result was replaced after it was first sent. */
   readonly replacedAt: ReadonlyMap<number, number>;
 }
 
@@ -54,7 +56,7 @@ export function simulate(
   const requests: SentRequest[] = [];
   let previous = 0;
   for (const [turn, batch] of batches.entries()) {
-    // The last batch is what came after the last reply: nobody asked for it.
+    // The last batch is everything after the last reply: no request sent it.
     if (turn === batches.length - 1) break;
     planner.take(batch, { isCold: isColdAt(turn + 1) });
     const change = ledger.textBeforeChange();
@@ -77,12 +79,12 @@ export function simulate(
   return { requests, maskedAt, arrived, placeholders, gains, replacedAt };
 }
 
-/** The model still sees what a cleaned result says, and the text that a reference leads to. */
+/** The model still sees the content of a cleaned result, and the text that a reference points to. */
 const hidesNothing = (why: ReplaceEdit['why']): boolean => why === 'clean' || why === 'references';
 
 const isArrival = (why: ReplaceEdit['why']): boolean => hidesNothing(why) || why === 'shell-output';
 
-/** When each result was hidden. */
+/** Records when each result was hidden. */
 class MaskLog {
   readonly maskedAt: number[] = [];
   readonly arrived = new Map<number, string>();
@@ -127,7 +129,7 @@ class MaskLog {
   }
 }
 
-/** The prices of a cached token and of another, as multiples of the base price. */
+/** The prices of a cached and of a new token, as multiples of the base price. */
 interface Multiples {
   readonly read: number;
   readonly write: number;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contextFrom, system, turn, user } from '../../test/lab/fixtures/contexts.ts';
+import { contextFrom, system, turn, user } from '../../test/support/logs/contexts.ts';
 import type { ReplyFacts } from './run.ts';
 import { splitAtFalls } from './split-at-falls.ts';
 

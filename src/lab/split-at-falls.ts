@@ -4,8 +4,8 @@ import type { Context } from './run.ts';
 const KEPT_SHARE = 0.7;
 
 /**
- * Splits a context where its usage says that it was compacted, though the log has no mark of it. What was kept is then
- * hidden text of the second part: its first reply is the last one before, which was billed there.
+ * Splits a context where its usage shows a compaction that the log does not mark. The kept part is then hidden text of the second
+ * context. The first reply there is the last one before, which was already billed.
  */
 export function splitAtFalls(context: Context): Context[] {
   const { replies = [], carriedTurns, messages, times } = context;

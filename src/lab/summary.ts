@@ -2,7 +2,7 @@ import { BY_MODEL, bestPolicy, NOTHING_MASKED, TOKENS } from './compare.ts';
 import { nextStep } from './next-step.ts';
 import type { DollarTotal, InferredTotal, ModelRuns, PolicyTotal, ReplayResult, RunResult } from './replay-result.ts';
 
-/** The runs of a replay, and all that follows from them. `prices` is empty where each run has the prices of its model. */
+/** Totals and advice from the runs of a replay. `prices` is empty if each run has the prices of its model. */
 export function summarise(given: Pick<ReplayResult, 'prices' | 'policies' | 'runs' | 'skipped'>): ReplayResult {
   const isPriced = given.runs.some(({ results }) => results[NOTHING_MASKED]?.cost[BY_MODEL] !== undefined);
   const prices = given.prices.length > 0 ? given.prices : [isPriced ? BY_MODEL : TOKENS];
@@ -26,7 +26,7 @@ export function summarise(given: Pick<ReplayResult, 'prices' | 'policies' | 'run
   return next ? { ...priced, next } : priced;
 }
 
-/** Where no price is known, all tokens count alike. */
+/** If no price is known, all tokens cost the same. */
 function inTokens(run: RunResult): RunResult {
   const results = Object.entries(run.results).map(([name, result]) => [
     name,
@@ -104,7 +104,7 @@ function dollarsOf(result: ReplayResult): DollarTotal | undefined {
 
 const DAY_MS = 86_400_000;
 
-/** Whole days, as they are told: what is saved in a month follows from them. Undefined for less than a day of logs. */
+/** Whole days, as the report shows them, because the saving per month is computed from them. Undefined for less than a day of logs. */
 function daysOf(priced: readonly RunResult[]): number | undefined {
   if (priced.some(({ from, to }) => from === undefined || to === undefined)) return undefined;
   const from = Math.min(...priced.map((run) => run.from as number));

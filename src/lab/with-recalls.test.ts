@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { chars, contextFrom, textOf, turn, user } from '../../test/lab/fixtures/contexts.ts';
+import { chars, contextFrom, textOf, turn, user } from '../../test/support/logs/contexts.ts';
 import type { ChatMessage } from '../message.ts';
 import { priceLists } from '../plan/prices.ts';
-import { readContender } from './contender.ts';
 import { replayContext } from './replay-context.ts';
+import { readReplayPolicy } from './replay-policy.ts';
 import { withRecalls } from './with-recalls.ts';
 
 const NAME = 'handlePaymentIntent_v7';
@@ -48,7 +48,7 @@ describe('a replay with recalls', () => {
   const setting = {
     counter: chars,
     systemTokens: 0,
-    contenders: ['none', 'sliding-window:turns=1'].map(readContender),
+    policies: ['none', 'sliding-window:turns=1'].map(readReplayPolicy),
     prices: [priceLists.none],
     cacheLife: 'endless' as const,
   };

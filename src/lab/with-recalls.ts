@@ -6,8 +6,8 @@ import type { Context } from './run.ts';
 export const RECALL_OUTPUT_TOKENS = 60;
 
 /**
- * The context as it would have been if the agent had recalled a masked text for every call that misses one: before the
- * call, a reply that recalls the text, and the whole text as its result. From there on it is a result like others.
+ * The context as if the agent had recalled a masked text for every call that misses one. Before the call there is a reply that
+ * recalls the text, with the whole text as its result. After that it is a result like any other.
  */
 export function withRecalls(context: Context, missed: readonly MissedCall[]): Context {
   const results = context.messages.filter(({ role }) => role === 'tool');

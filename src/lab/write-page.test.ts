@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { HOSTILE, samplePage } from '../../test/browser/sample-page.ts';
+import { HOSTILE, samplePage } from '../../test/support/browser/sample-page.ts';
 import { ensureBuilt } from '../../test/support/modules.ts';
 import { unpackPage } from './packed-page.ts';
 import { writePage } from './write-page.ts';
@@ -8,7 +8,7 @@ beforeAll(ensureBuilt);
 
 const OPENING = '<script type="application/json" id="data">';
 const page = samplePage({ runs: 3 });
-/** What a parser of HTML takes for the data: all up to the first end of the element. */
+/** The data as an HTML parser reads it: everything up to the first end of the element. */
 const dataOf = (html: string): string => html.split(OPENING)[1]?.split('</script>')[0] ?? '';
 
 it('writes data that are read back as they were, hostile texts too', () => {

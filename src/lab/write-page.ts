@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { packPage } from './packed-page.ts';
 import type { ReplayPage } from './replay-result.ts';
 
-/** The same folder from src/, where tests run, and from dist/, which is what is published. */
+/** The same folder from src/, where tests run, and from dist/, which is published. */
 const FOLDER = new URL('../../dist/web/', import.meta.url);
 
 const PLACE = '<script type="application/json" id="data">';
@@ -17,7 +17,7 @@ export function fillPage(name: 'report.html' | 'comparison.html', data: unknown)
   return template.slice(0, place) + toScriptData(data) + template.slice(place);
 }
 
-/** JSON that no parser of HTML takes for the end of the element, or for a comment, whatever the logs say. */
+/** JSON that cannot end the script element or open a comment in HTML, whatever the logs contain. */
 function toScriptData(value: unknown): string {
   return JSON.stringify(value).replace(/[<\u2028\u2029]/g, toEscape);
 }

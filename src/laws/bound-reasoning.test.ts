@@ -11,7 +11,7 @@ const REQUIREMENT = {
 };
 
 describe('boundThinking', () => {
-  it('asks for the opt-in where an edit stands before signed thinking, and only there', () => {
+  it('asks for the opt-in if an edit comes before signed thinking, and only there', () => {
     expect(boundThinking(3, 5, undefined)).toEqual([REQUIREMENT]);
     expect(boundThinking(5, 3, undefined)).toEqual([]);
     expect(boundThinking(3, 3, undefined)).toEqual([]);
@@ -34,6 +34,9 @@ describe('boundThinking', () => {
     'anthropic/claude-sonnet-5',
     'us.anthropic.claude-sonnet-4-20250514-v1:0',
     'claude-sonnet-4@20250514',
+    'gpt-5',
+    'deepseek-chat',
+    'openrouter/qwen/qwen3-coder',
   ])('asks nothing of %s', (model) => {
     expect(boundThinking(0, 1, model)).toEqual([]);
   });
@@ -44,9 +47,12 @@ describe('boundThinking', () => {
     'claude-sonnet-5.5',
     'claude-opus-5-5-20260601',
     'anthropic/claude-sonnet-5.1',
+    'claude-opus-5-10',
     'claude-opus-6',
     'claude-haiku-10',
     'some-model',
+    'claude-next',
+    'mistral-gateway/claude-next',
     '',
     undefined,
   ])('asks it of %s', (model) => {
@@ -88,7 +94,20 @@ describe('boundReasoning', () => {
   });
   it('refuses to replace a result that answers no call', () => {
     const { callId: _, ...orphan } = segment({});
-    expect(check(orphan)).toHaveLength(1);
+    const text = 'A replacement of observation: only a result that answers a call may be replaced.';
+    expect(check(orphan)).toEqual([{ law: 'bound-reasoning', message: 4, text, about: '' }]);
+  });
+  it('says that a replaced part is bound', () => {
+    const text = 'A replacement of bound reasoning: only a result that answers a call may be replaced.';
+    expect(check(segment({ kind: 'reasoning', bound: true }))).toEqual([
+      { law: 'bound-reasoning', message: 4, text, about: 'c' },
+    ]);
+  });
+  it('lets the old text of a call be replaced, and nothing else of it', () => {
+    const oldText: Edit = { kind: 'replace', segment: 0, text: 'y', why: 'old-text' };
+    expect(check(segment({ kind: 'action' }), oldText)).toEqual([]);
+    expect(check(segment({}), oldText)).toHaveLength(1);
+    expect(check(segment({ kind: 'action', bound: true }), oldText)).toHaveLength(1);
   });
   it('has nothing to say about drops and notes', () => {
     expect(check(segment({ bound: true }), { kind: 'drop', from: 0, to: 1 })).toEqual([]);

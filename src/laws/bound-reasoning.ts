@@ -1,6 +1,6 @@
 import { replacementLaw } from './law.ts';
 
-/** The fields that a request needs where an edit comes before thinking that is signed over its prefix. */
+/** The fields that a request needs if an edit comes before thinking that is signed over its prefix. */
 export const OPT_IN = Object.freeze({
   field: 'thinking.block_binding.prefix_mismatch_behavior',
   value: 'drop_block',
@@ -13,8 +13,8 @@ export function boundThinking(firstEdited: number, lastSigned: number, model: st
 }
 
 /**
- * Whether a model binds a thinking block to everything before it: Claude 5.1 and later. A name that tells neither Claude's
- * version nor another maker may be an alias of one, so it binds (docs/decisions/2026-11-16-bound-thinking.md).
+ * Whether a model binds a thinking block to everything before it: Claude 5.1 and later. A name that shows neither Claude's version nor
+ * another maker may be an alias of such a model, so it binds (docs/decisions/2026-11-16-bound-thinking.md).
  */
 export function bindsThinking(model = ''): boolean {
   const version = CLAUDE.exec(model);
@@ -26,8 +26,8 @@ const CLAUDE = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
 const OTHER_MAKERS = /deepseek|gemini|glm|gpt|grok|kimi|llama|minimax|mistral|qwen/i;
 
 /**
- * Law 3, bound reasoning: only a result that answers a call is ever replaced, and never one that is bound. Of a call, only the
- * text that an edit replaced.
+ * Law 3, bound reasoning: only a result that answers a call is ever replaced, and never a bound one. Of a call, only the text that an
+ * edit replaced.
  */
 export const boundReasoning = replacementLaw('bound-reasoning', ({ why }, { kind, bound, callId }) => {
   if (kind === (why === 'old-text' ? 'action' : 'observation') && !bound && callId !== undefined) return undefined;

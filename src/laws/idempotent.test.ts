@@ -46,9 +46,29 @@ describe('isPlaceholder', () => {
     `[dispatch output masked — 12 chars]\n${BLOCK} and more`,
     `[dispatch output masked — 12 chars]\nBEGIN_DISPATCH_RESULT never ends`,
     `[a ${'x'.repeat(300)}: 12 lines, 900 chars masked]`,
+    '[observation masked — 4200 chars] text',
+    'text Old environment output: (12 lines omitted)',
+    'Old environment output: (12 lines omitted) text',
+    'text [result masked — ~1250 tokens removed]',
+    '[result masked — ~1250 tokens removed] text',
+    'text [file_read result masked -- 3 lines]',
+    '[file_read result masked -- 3 lines] text',
+    `text [dispatch output masked — 12 chars]\n${BLOCK}`,
+    `[dispatch output masked — 12 chars] text\n${BLOCK}`,
+    `text\n${BLOCK}`,
     `[bash result masked -- ${'x'.repeat(300)}]`,
   ])('takes %j as output', (text) => {
     expect(isPlaceholder(text)).toBe(false);
+  });
+
+  it('knows one of 300 characters, and takes one of 301 as output', () => {
+    const ofLength = (length: number): string => `${'[bash '.padEnd(length - 18, 'x')} 900 chars masked]`;
+    expect([300, 301].map((length) => ofLength(length).length)).toEqual([300, 301]);
+    expect([300, 301].map((length) => isPlaceholder(ofLength(length)))).toEqual([true, false]);
+  });
+
+  it('knows the text that a user chose, though it ends like a handle', () => {
+    expect(isPlaceholder(`gone · ${HANDLE}`, `gone · ${HANDLE}`)).toBe(true);
   });
 
   it('knows the text that a user chose, with its handle behind it or without', () => {
@@ -74,6 +94,7 @@ describe('dispatchBlocks', () => {
     expect(dispatchBlocks(`BEGIN_DISPATCH_RESULT lost ${BLOCK}`)).toEqual([BLOCK]);
     expect(dispatchBlocks(`${BLOCK} BEGIN_DISPATCH_RESULT lost`)).toEqual([BLOCK]);
     expect(dispatchBlocks(`${BLOCK} END_DISPATCH_RESULT ${BLOCK}`)).toEqual([BLOCK, BLOCK]);
+    expect(dispatchBlocks(`END_DISPATCH_RESULT ${BLOCK}`)).toEqual([BLOCK]);
   });
 });
 
@@ -97,6 +118,11 @@ describe('readNotice', () => {
     expect(readNotice('x [conversation truncated — 12 older messages omitted]')).toBeUndefined();
     expect(readNotice('[conversation truncated — 12 older messages omitted]\nand more')).toBeUndefined();
     expect(readNotice('')).toBeUndefined();
+    const ofLength = (length: number): string =>
+      `[conversation truncated — ${'1'.repeat(length - 50)} older messages omitted]`;
+    expect([199, 200].map((length) => ofLength(length).length)).toEqual([199, 200]);
+    expect(readNotice(ofLength(199))).toBeDefined();
+    expect(readNotice(ofLength(200))).toBeUndefined();
   });
 });
 

@@ -1,15 +1,15 @@
 import { replacementLaw } from './law.ts';
 
 /**
- * Law 7, idempotent, also when fed back: frameworks carry our output forward, so we must know it again.
- * A result is masked if and only if its entire text is a placeholder; anything longer, or with text around it,
- * is output, whatever it says.
+ * Law 7, idempotent, also for a history that is fed back: frameworks carry our output forward, so we must recognise it.
+ * A result is masked if and only if its entire text is a placeholder. Anything longer, or with text around it, is output, whatever it
+ * says.
  */
 export const idempotent = replacementLaw('idempotent', (_edit, { text }) =>
   isPlaceholder(text) ? 'A replacement of what is a placeholder already.' : undefined,
 );
 
-/** No placeholder is longer, but for the blocks that a dispatch result keeps. */
+/** No placeholder is longer, except for the blocks that a dispatch result keeps. */
 export const MAX_PLACEHOLDER = 300;
 
 const HANDLE = 'p_[a-z2-7]{26}';
@@ -38,7 +38,7 @@ export function isPlaceholder(text: string, own?: string): boolean {
 const BEGIN = 'BEGIN_DISPATCH_RESULT';
 const END = 'END_DISPATCH_RESULT';
 
-/** The complete blocks of a dispatch result. A block that never ends does not cost the others. */
+/** The complete blocks of a dispatch result. A block without an end does not affect the others. */
 export function dispatchBlocks(content: string): string[] {
   const blocks: string[] = [];
   for (let from = 0; ; ) {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { pair, prose, reply, system, user } from '../../test/seeds/support.ts';
+import { pair, prose, reply, system, user } from '../../test/support/chat.ts';
 import { chat } from '../formats/chat.ts';
-import type { Edit, LawName, Plan } from '../message.ts';
-import { laws as allLaws, brokenLaws } from './index.ts';
+import type { Edit, LawName, Plan, ReplaceEdit, Segment } from '../message.ts';
+import { laws as allLaws, brokenLaws, brokenReplacement } from './index.ts';
 
 const pairs = [...pair('a', prose(400)), ...pair('b', prose(400))];
 const before = [system('sys'), user('task'), ...pairs, reply('done'), user('next')];
@@ -13,7 +13,7 @@ function laws(edits: readonly Edit[], after = chat.apply(before, { version: 1, e
   const plan: Plan = { version: 1, edits };
   return brokenLaws({ format: chat, before, after, segments, plan }).map(({ law }) => law);
 }
-const replace = (text: string, segment = RESULT): Edit => ({ kind: 'replace', segment, text, why: 'mask' });
+const replace = (text: string, segment = RESULT): ReplaceEdit => ({ kind: 'replace', segment, text, why: 'mask' });
 
 describe('brokenLaws', () => {
   it('finds nothing wrong with a mask, a drop of whole turns or a note behind the system prompt', () => {
@@ -42,11 +42,27 @@ describe('brokenLaws', () => {
   ])('names %s where %j breaks it', (law, edits) => {
     expect(laws(edits)).toContain(law);
   });
+  it.each<[string, Edit[]]>([
+    ['A replacement is not smaller than what it hides.', [replace(prose(400))]],
+    ['A replacement is empty.', [replace('')]],
+    ['A replacement splits a character.', [replace('half \ud83d')]],
+    ['A replacement of system: only a result that answers a call may be replaced.', [replace('x', 0)]],
+    ['The system message 0 must survive.', [{ kind: 'drop', from: 0, to: 1 }]],
+    [
+      'A note with the role user may not come before message 1.',
+      [{ kind: 'insert', before: 1, role: 'user', text: 'n' }],
+    ],
+  ])('says "%s"', (text, edits) => {
+    const plan: Plan = { version: 1, edits };
+    const applied = { format: chat, before, after: chat.apply(before, plan), segments, plan };
+    expect(brokenLaws(applied).map((violation) => violation.text)).toContain(text);
+  });
   it('names idempotent where a placeholder is replaced', () => {
     const list = [user('task'), ...pair('a', '[observation masked — 400 chars]')];
     const plan: Plan = { version: 1, edits: [{ kind: 'replace', segment: 2, text: 'x', why: 'mask' }] };
     const applied = { format: chat, before: list, after: chat.apply(list, plan), segments: chat.view(list), plan };
-    expect(brokenLaws(applied).map(({ law }) => law)).toEqual(['idempotent']);
+    const text = 'A replacement of what is a placeholder already.';
+    expect(brokenLaws(applied)).toEqual([{ law: 'idempotent', message: 2, text, about: 'a' }]);
   });
   it('names no-mutation where a message that no edit names is another object', () => {
     const after = chat.apply(before, { version: 1, edits: [replace('short')] });
@@ -71,5 +87,23 @@ describe('brokenLaws', () => {
     const after = chat.apply(before, { version: 1, edits: [replace('short')] });
     const changed = after.map((message, i) => (i === 3 ? { ...message, tags: ['new'] } : message));
     expect(laws([replace('short')], changed)).toEqual(['metadata']);
+  });
+});
+
+describe('brokenReplacement', () => {
+  const segment = segments[RESULT] as Segment;
+  const old = before[segment.message];
+  const broken = (text: string, edited: unknown = { ...old, content: text }): string | undefined =>
+    brokenReplacement(replace(text), segment, [old, edited]);
+
+  it('finds nothing wrong with a mask', () => {
+    expect(broken('short')).toBeUndefined();
+  });
+  it('says how a replacement breaks a law', () => {
+    expect(broken('')).toBe('A replacement is empty.');
+    expect(broken(prose(400))).toBe('A replacement is not smaller than what it hides.');
+    expect(broken('short', { ...old, content: 'short', role: 'user' })).toBe(
+      `The edit of message ${segment.message} changes more than the content of its result.`,
+    );
   });
 });

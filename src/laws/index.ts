@@ -39,7 +39,7 @@ export function brokenReplacement(
   return undefined;
 }
 
-/** Everything a plan breaks: then it is refused, and the original goes out. */
+/** All violations of a plan. If there are any, the plan is refused and the original is sent. */
 export function brokenLaws<M>(applied: Applied<M>): Violation[] {
   if (applied.plan.edits.length === 0) return [];
   return [...checkReplacements(replacementLaws, applied), ...otherLaws.flatMap((law) => law.check(applied))];

@@ -1,6 +1,6 @@
 import type { Edit, Format, LawName, Plan, ReplaceEdit, Segment, Violation } from '../message.ts';
 
-/** A plan, what it was made for and what it makes of it. */
+/** A plan, and the messages before and after it. */
 export interface Applied<M> {
   readonly format: Format<M>;
   readonly before: readonly M[];
@@ -16,7 +16,7 @@ export interface Law {
   check<M>(applied: Applied<M>): Violation[];
 }
 
-/** A plan that leaves out or puts in messages. Masks alone cannot break pairs, roles or the task. */
+/** Whether a plan leaves out or inserts messages. Masks alone cannot break pairs, roles or the task. */
 export const isStructural = ({ edits }: Plan): boolean => edits.some((edit) => edit.kind !== 'replace');
 
 /** A law about replacements one by one. */
@@ -33,7 +33,7 @@ export function replacementLaw(name: LawName, checkOne: ReplacementLaw['checkOne
   return law;
 }
 
-/** All laws in one walk: a long history does not stay in the processor's caches from one walk to the next. */
+/** All laws in one walk: a long history does not stay in the processor's caches between two walks. */
 export function checkReplacements<M>(laws: readonly ReplacementLaw[], applied: Applied<M>): Violation[] {
   const { before, after, segments, plan } = applied;
   const moved = movedTo(before.length, plan.edits);

@@ -26,7 +26,7 @@ type Fields = Record<string | number, unknown>;
 
 const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 
-/** LangChain repeats the content in `lc_kwargs`; beside a list's part, other parts may have been edited too. */
+/** Whether all other fields are the same. LangChain repeats the content in `lc_kwargs`, and other parts of a list may be edited too. */
 function sameBeside(old: Fields, edited: Fields, key: string | number): boolean {
   if (Array.isArray(old)) return Array.isArray(edited) && old.length === edited.length;
   let left = 0;

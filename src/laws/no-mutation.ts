@@ -1,7 +1,7 @@
 import type { Violation } from '../message.ts';
 import { type Law, movedTo } from './law.ts';
 
-/** Law 10, no mutation: nothing is copied or changed that no edit names; it is the caller's own object still. */
+/** Law 10, no mutation: an object that no edit names is neither copied nor changed. */
 export const noMutation: Law = {
   name: 'no-mutation',
   check({ before, after, segments, plan }) {

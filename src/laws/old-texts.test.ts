@@ -28,11 +28,20 @@ describe('shortenOldText', () => {
 });
 
 describe('isOldTextName', () => {
-  it.each(['old_string', 'oldString', 'oldText', 'old_str', 'old', 'search', 'find', 'original_text'])(
-    'knows %s',
-    (name) => expect(isOldTextName(name)).toBe(true),
-  );
-  it.each(['new_string', 'newText', 'path', 'replace', 'content', 'older', 'searches'])(
+  it.each([
+    'old_string',
+    'oldString',
+    'oldText',
+    'old_str',
+    'old',
+    'search',
+    'find',
+    'original_text',
+    'searchText',
+    'originalText',
+    'targetContent',
+  ])('knows %s', (name) => expect(isOldTextName(name)).toBe(true));
+  it.each(['new_string', 'newText', 'path', 'replace', 'content', 'older', 'searches', 'threshold'])(
     'does not take %s for one',
     (name) => expect(isOldTextName(name)).toBe(false),
   );
@@ -58,6 +67,8 @@ describe('shortenOldTexts', () => {
     `{"old_string":${JSON.stringify(LONG)}`,
     JSON.stringify([LONG]),
     JSON.stringify({ old_string: [LONG] }),
+    JSON.stringify({ words: ['old_string', LONG] }),
+    JSON.stringify([{ old_string: LONG }]),
   ])('leaves what it cannot read alone: %j', (args) => expect(shortenOldTexts(args)).toBeUndefined());
 
   it('changes only old texts, in any arguments', () => {
@@ -84,5 +95,18 @@ describe('onlyOldTextsDiffer', () => {
     ['an id', { id: '1', input: { old_string: LONG } }, { id: '2', input: { old_string: short } }],
     ['a key that is gone', { old_string: LONG, n: 1 }, { old_string: short }],
     ['a key that is new', { old_string: LONG }, { old_string: short, n: 1 }],
+    ['a text in place of an object', { old_string: {} }, { old_string: 'x' }],
+    ['a text in place of another object', { a: {} }, { a: 'x' }],
+    ['an object in place of its text', { a: '{"n":1}' }, { a: { n: 1 } }],
+    ['an object in place of null', { a: null }, { a: {} }],
+    ['null in place of an object', { a: {} }, { a: null }],
+    ['an object in place of a number', { a: 1 }, { a: {} }],
+    ['a number in place of an object', { a: {} }, { a: 1 }],
+    ['an object in place of a list', { a: [] }, { a: {} }],
   ])('refuses %s', (_name, before, after) => expect(onlyOldTextsDiffer(before, after)).toBe(false));
+  it('lets LangChain repeat a message in `lc_kwargs`', () => {
+    const before = { old_string: LONG, lc_kwargs: { old_string: LONG } };
+    expect(onlyOldTextsDiffer(before, { old_string: short, lc_kwargs: { old_string: LONG, n: 1 } })).toBe(true);
+    expect(onlyOldTextsDiffer(before, { old_string: short })).toBe(true);
+  });
 });

@@ -6,12 +6,12 @@ const NAMES =
 
 export const isOldTextName = (name: string): boolean => NAMES.test(name);
 
-/** A shorter one stays as it is. */
+/** A shorter text stays. */
 const LEAST_CHARS = 160;
-/** The most that stays, note included. */
+/** The longest shortened text, including the note. */
 const MOST_CHARS = 48;
 
-/** `const total = … [… 812 chars of old text left out]`; undefined where the text is too short for that. */
+/** `const total = … [… 812 chars of old text left out]`; undefined if the text is too short for that. */
 export function shortenOldText(text: string): string | undefined {
   if (text.length < LEAST_CHARS) return undefined;
   const note = (left: number): string => `… [${left} chars of old text left out]`;
@@ -19,7 +19,7 @@ export function shortenOldText(text: string): string | undefined {
   return `${head}${note(text.length - head.length)}`;
 }
 
-/** The arguments of an edit with its old texts shortened, all other bytes as they were; undefined where none is long. */
+/** The arguments of an edit with its old texts shortened, and all other bytes unchanged. Undefined if none is long. */
 export function shortenOldTexts(args: string): string | undefined {
   if (args.length < LEAST_CHARS || !isObject(parse(args))) return undefined;
   let written = '';
@@ -61,7 +61,7 @@ export function onlyOldTextsDiffer(before: unknown, after: unknown, name = ''): 
   );
 }
 
-/** LangChain says in `lc_kwargs` again what a message says. */
+/** LangChain repeats the fields of a message in `lc_kwargs`. */
 const ownKeys = (value: object): string[] => Object.keys(value).filter((key) => key !== 'lc_kwargs');
 
 type Fields = Record<string, unknown>;
@@ -77,7 +77,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** The index behind the quote that ends a string of valid JSON. */
+/** The index after the closing quote of a string of valid JSON. */
 function endOfString(json: string, start: number): number {
   let end = json.indexOf('"', start + 1);
   while (isEscaped(json, end)) end = json.indexOf('"', end + 1);
@@ -92,6 +92,6 @@ function isEscaped(json: string, at: number): boolean {
 
 function skipBlanks(json: string, from: number): number {
   let at = from;
-  while (/^[ \t\r\n]$/.test(json[at] ?? '')) at += 1;
+  while (/\s/.test(json.charAt(at))) at += 1;
   return at;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { answer, pair, parallelCalls, reply, user } from '../../test/seeds/support.ts';
+import { answer, pair, parallelCalls, reply, user } from '../../test/support/chat.ts';
 import { chat } from '../formats/chat.ts';
+import type { ChatMessage, Format, Violation } from '../message.ts';
 import { addedViolations, closedGroups } from './pairs.ts';
 
 interface Row {
@@ -27,6 +28,12 @@ describe('closedGroups', () => {
     const list = rows(4);
     link(list[2], list[0]);
     expect(numbers(closedGroups(list))).toEqual([[1, 3], [2], [4]]);
+  });
+  it('answers a group in the order of its turns, whatever the order of their links', () => {
+    const list = rows(3);
+    link(list[0], list[2]);
+    link(list[0], list[1]);
+    expect(numbers(closedGroups(list))).toEqual([[1, 2, 3]]);
   });
   it('follows links over several turns', () => {
     const list = rows(5);
@@ -61,10 +68,17 @@ describe('addedViolations', () => {
   it('lets a call stay open that is one of the last reply, written as one message each', () => {
     expect(addedViolations(chat, legal, legal.toSpliced(2, 1))).toEqual([]);
   });
-  it('does not hold against an edit what was broken before, wherever it stands now', () => {
+  it('does not hold against an edit what was broken before, wherever it is now', () => {
     const broken = [user('task'), parallelCalls('x', 'y'), answer('x', '1'), ...pair('a', 'x'), ...pair('b', 'y')];
     expect(chat.check(broken)).toHaveLength(1);
     expect(addedViolations(chat, broken, broken.toSpliced(3, 2))).toEqual([]);
+  });
+  it('tells violations apart by what they are about, or else by what they say', () => {
+    const ghost = (id: string): ChatMessage[] => [user('task'), answer(id, '1')];
+    expect(addedViolations(chat, ghost('a'), ghost('b'))).toMatchObject([{ law: 'pairs', about: 'b' }]);
+    const says = (text: string): Violation => ({ law: 'roles', message: 0, text });
+    const format = { check: (messages: readonly Violation[]) => [...messages] } as unknown as Format<Violation>;
+    expect(addedViolations(format, [says('a')], [says('b'), says('a')])).toEqual([says('b')]);
   });
   it('counts: a second violation of the same kind is an added one', () => {
     const once = [user('task'), answer('ghost', '1')];

@@ -1,7 +1,7 @@
 import type { Format, Violation } from '../message.ts';
 import { isStructural, type Law } from './law.ts';
 
-/** Law 1, pairs, and whatever else the provider rejects: a plan must not add to it. */
+/** Law 1, pairs, and everything else that the provider rejects: a plan must not add violations. */
 export const pairs: Law = {
   name: 'pairs',
   check: ({ format, before, after, plan }) => (isStructural(plan) ? addedViolations(format, before, after) : []),
@@ -16,9 +16,8 @@ export interface PairedTurn<T> {
 }
 
 /**
- * Splits turns into the smallest groups that may be cut apart: calls stay with their results,
- * also where those came turns later. A group that reaches beyond the turns given is left out, and so is one
- * with an open call: its result may still come.
+ * Splits turns into the smallest groups that may be separated: calls stay with their results, even if those came turns later. A group
+ * that reaches beyond the given turns is left out, and so is one with an open call: its result may still come.
  */
 export function closedGroups<T extends PairedTurn<T>>(turns: readonly T[]): T[][] {
   const given = new Set(turns);
@@ -39,7 +38,7 @@ export function closedGroups<T extends PairedTurn<T>>(turns: readonly T[]): T[][
   return groups;
 }
 
-/** Whatever the provider rejects in the edited list and did not reject in the original. */
+/** Everything that the provider rejects in the edited list and not in the original. */
 export function addedViolations<M>(format: Format<M>, before: readonly M[], after: readonly M[]): Violation[] {
   const known = new Map<string, number>();
   for (const violation of format.check(before)) known.set(keyOf(violation), (known.get(keyOf(violation)) ?? 0) + 1);

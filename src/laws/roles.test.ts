@@ -33,9 +33,32 @@ describe('roles', () => {
     expect(checkNotePlace(anthropic, messages, 1, 'user')).toEqual([]);
     expect(checkNotePlace(anthropic, messages, 1, 'system')).toMatchObject([{ law: 'roles' }]);
   });
-  it('lets a note stand first where there is no system prompt', () => {
+  it('lets a note come first if there is no system prompt', () => {
     expect(checkNotePlace(chat, chat.view([{ role: 'user', content: 'task' }]), 0, 'system')).toEqual([]);
     expect(checkNotePlace(chat, [], 0, 'system')).toEqual([]);
+  });
+  it('says which role may not come where', () => {
+    expect(checkNotePlace(chat, view, 1, 'system')).toEqual([
+      {
+        law: 'roles',
+        message: 1,
+        text: 'A note with the role system may not come before message 1.',
+        about: 'note',
+      },
+    ]);
+  });
+  it('refuses a note before a system prompt that an earlier note precedes', () => {
+    const noted = chat.view([
+      { role: 'system', content: '[conversation truncated — 2 older messages omitted]' },
+      { role: 'system', content: 'prompt' },
+      { role: 'user', content: 'task' },
+    ]);
+    expect(checkNotePlace(chat, noted, 1, 'system')).toMatchObject([{ law: 'roles' }]);
+  });
+  it('takes a system message behind a message that cannot be read for no part of the prompt', () => {
+    const system = { role: 'system', content: 'prompt' } as const;
+    const torn = chat.view([system, null as never, { role: 'system', content: 'later' }]);
+    expect(checkNotePlace(chat, torn, 1, 'system')).toEqual([]);
   });
   it('does not take an earlier note for a part of the system prompt', () => {
     const earlier = chat.view([

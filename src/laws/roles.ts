@@ -10,14 +10,14 @@ export const roles: Law = {
     for (const edit of plan.edits) {
       if (edit.kind !== 'insert') continue;
       if (edit.before > lastPrompt(segments) && edit.role === format.noteRole) continue;
-      const text = `A note with the role ${edit.role} may not stand before message ${edit.before}.`;
+      const text = `A note with the role ${edit.role} may not come before message ${edit.before}.`;
       violations.push({ law: 'roles', message: edit.before, text, about: 'note' });
     }
     return violations;
   },
 };
 
-/** The last message of the system prompt at the start of a list, notes of ours apart; -1 if there is none. */
+/** The last message of the system prompt at the start of a list, without our notes; -1 if there is none. */
 function lastPrompt(segments: readonly Segment[]): number {
   let last = -1;
   let next = 0;

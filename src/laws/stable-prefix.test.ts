@@ -20,7 +20,7 @@ describe('extendsPlan', () => {
     expect(extendsPlan(plan(drop(2, 4), note), plan(drop(2, 6)), same)).toBe(true);
     expect(extendsPlan(plan(drop(2, 4)), plan(drop(1, 3), drop(3, 4)), same)).toBe(true);
   });
-  it('refuses one that takes a mask back or writes it anew', () => {
+  it('refuses one that removes a mask or writes it again', () => {
     expect(extendsPlan(plan(mask(1)), plan(), same)).toBe(false);
     expect(extendsPlan(plan(mask(1)), plan(mask(2)), same)).toBe(false);
     expect(extendsPlan(plan(mask(1)), plan(mask(1, '[Observation omitted for brevity]')), same)).toBe(false);

@@ -3,7 +3,7 @@ import { isPlaceholder } from './idempotent.ts';
 
 /**
  * Law 8, stable prefix: the plan for a longer history extends the plan for the shorter one.
- * What was masked stays masked with the same bytes or goes with its turn; what was dropped stays dropped.
+ * A masked result keeps its bytes or is dropped with its turn; dropped messages stay dropped.
  */
 export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: number) => number): boolean {
   const dropped = (message: number): boolean =>
@@ -16,7 +16,7 @@ export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: num
     if (edit.kind === 'drop') return range(edit.from, edit.to).every(dropped);
     if (dropped(messageOf(edit.segment))) return true;
     const now = replaced.get(edit.segment);
-    // A clipped result may be cut further. That adds a cut and takes none back.
+    // A clipped result may be cut further. That adds a cut and removes none.
     return now !== undefined && (now.text === edit.text || !isPlaceholder(edit.text));
   });
 }

@@ -39,6 +39,9 @@ describe('checkTask', () => {
     expect(checkTask([system, second, task, reminder], [system, task, reminder])).toHaveLength(1);
     expect(checkTask([system, second, task, reminder], [system, second, task])).toEqual([]);
   });
+  it('does not ask for a greeting before the task', () => {
+    expect(checkTask([system, at('reasoning', 'Hello'), task], [system, task])).toEqual([]);
+  });
   it('does not ask for notes of ours', () => {
     const notice = at('user', '[conversation truncated — 4 older messages omitted]');
     expect(checkTask([notice, task], [task])).toEqual([]);

@@ -10,7 +10,7 @@ export const task: Law = {
 
 interface UserTurn {
   readonly hasUser: boolean;
-  /** Words of a user that do not read like a note of ours. */
+  /** Whether it has words of a user that are not one of our notes. */
   readonly hasWords: boolean;
 }
 

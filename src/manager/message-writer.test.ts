@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { replyIn } from '../../test/support/manager/reply-in.ts';
 import { formats } from '../formats/detect-format.ts';
 import type { FormatName } from '../message.ts';
 import { messageWriter } from './message-writer.ts';
-import { replyIn } from './reply-in.test-data.ts';
 import type { ToolCall } from './tool-call.ts';
 
 const names = Object.keys(formats) as FormatName[];

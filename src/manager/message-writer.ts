@@ -137,7 +137,7 @@ function responsesOutput({ text, images = [] }: ToolResult): string | object[] {
   return [{ type: 'input_text', text }, ...blocks];
 }
 
-/** Gemini and Ollama give ids to calls with some models only; where there was none, an id of ours would name nothing. */
+/** Gemini and Ollama give ids to calls with some models only. Without one, the result has none either. */
 function ownId(call: ToolResult['call'], field: string): object {
   return call.id === '' || call.id === `function ${call.name}` ? {} : { [field]: call.id };
 }
@@ -148,7 +148,7 @@ function geminiResult({ call, text, isError }: ToolResult): object {
   };
 }
 
-/** Bedrock refuses an empty text. It takes images as bytes, of which a result has base64 only: they are left out. */
+/** Bedrock refuses an empty text. It takes images as bytes, not as base64, so they are left out. */
 function converseResult({ call, text, isError }: ToolResult): object {
   const content = [{ text: text === '' ? '(no output)' : text }];
   return { toolResult: { toolUseId: call.id, content, ...(isError ? { status: 'error' } : {}) } };

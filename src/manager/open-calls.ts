@@ -1,7 +1,7 @@
 import { OpenCalls } from '../formats/calls.ts';
 import type { Format, Segment } from '../message.ts';
+import { readCall } from './agent/model.ts';
 import type { MessageWriter } from './message-writer.ts';
-import { readCall } from './model.ts';
 import type { ToolCall, ToolResult } from './tool-call.ts';
 
 /** The calls of a conversation that got no result yet. */
@@ -31,7 +31,7 @@ export interface PlacedResults<M> {
   readonly messages: readonly M[];
 }
 
-/** Puts results behind the reply that asked for them, since a provider looks for them nowhere else. */
+/** Puts results right after the reply that made the calls: providers look for them only there. */
 export function placeResults<M>(
   writer: MessageWriter<M>,
   messages: readonly M[],
@@ -48,7 +48,7 @@ export function placeResults<M>(
   return [...places].map(([before, own]) => ({ before, messages: writer.results(own) }));
 }
 
-/** Behind the reply and what already answers it. */
+/** The message after the reply and the results that it already has. */
 function endOfReply(segments: readonly Segment[], message: number): number {
   const turn = segments.find((segment) => segment.message === message)?.turn;
   const own = segments.filter((segment) => segment.turn === turn && PAIR.has(segment.kind));
@@ -60,7 +60,7 @@ function endOfReply(segments: readonly Segment[], message: number): number {
 
 const PAIR: ReadonlySet<Segment['kind']> = new Set(['reasoning', 'action', 'observation']);
 
-/** Results for calls that will not be executed; none where the provider executes one of them itself. */
+/** Results for calls that will not be executed. None if the provider executes one of them itself. */
 export function resultsForOpen<M>(
   writer: MessageWriter<M>,
   messages: readonly M[],

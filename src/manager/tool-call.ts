@@ -8,7 +8,7 @@ export interface ToolCall {
   readonly name: string;
   /** The arguments as data. */
   readonly arguments: unknown;
-  /** The reason why the arguments could not be read. They are given as text then. */
+  /** The reason why the arguments could not be parsed. They are a text then. */
   readonly malformed?: string;
 }
 
@@ -20,6 +20,6 @@ export interface ToolResult {
   readonly text: string;
   /** The call failed. */
   readonly isError: boolean;
-  /** In the formats whose results have images; the text says how many there are. */
+  /** The images of the result, in formats that have them. */
   readonly images?: readonly StoredImage[];
 }

@@ -2,7 +2,9 @@ import { isRecord } from '../formats/lens.ts';
 
 /** The token counts of a provider. `promptTokens` is the whole prompt, cached or not; 0 if it was not reported. */
 export interface Usage {
+  /** The whole prompt, cached or not; 0 if it was not reported. */
   readonly promptTokens: number;
+  /** The answer, thinking included; 0 if it was not reported. */
   readonly completionTokens: number;
   /** The part of the prompt that was read from the cache. */
   readonly cachedTokens: number;
@@ -15,12 +17,20 @@ type Reader = readonly [field: string, read: (usage: Fields) => Usage];
 
 /**
  * Reads usage from a provider's response, an event of its stream, or the usage object itself: Ollama, OpenAI (both APIs)
- * and what speaks like it, Anthropic, Bedrock, Gemini, the AI SDK, LangChain. Undefined where there is none.
+ * and compatible servers, Anthropic, Bedrock, Gemini, the AI SDK, LangChain. Undefined if there is none.
+ *
+ * @example
+ * ```ts
+ * import { readUsage } from 'palimpsest/manager';
+ *
+ * const usage = readUsage({ usage: { input_tokens: 1200, output_tokens: 80, cache_read_input_tokens: 9000 } });
+ * console.log(usage?.promptTokens); // 10200
+ * ```
  */
 export function readUsage(value: unknown): Usage | undefined {
   const usage = findUsage(value, 0);
   if (!usage) return undefined;
-  return READERS.find(isToldIn(usage))?.[1](usage);
+  return READERS.find(isReportedIn(usage))?.[1](usage);
 }
 
 /** Whether a usage object counts tokens that were written to the cache, apart from other input. Anthropic may write null for 0. */
@@ -34,7 +44,7 @@ export function tellsCacheWrites(usage: unknown): boolean {
   );
 }
 
-/** Tokens that were written to the cache for an hour, where a usage object counts them apart: Anthropic's does. */
+/** Tokens that were written to the cache for an hour. Only Anthropic counts them separately. */
 export function hourWritesIn(usage: unknown): number | undefined {
   const created = isRecord(usage) ? usage.cache_creation : undefined;
   return isRecord(created) && typeof created.ephemeral_1h_input_tokens === 'number'
@@ -42,7 +52,7 @@ export function hourWritesIn(usage: unknown): number | undefined {
     : undefined;
 }
 
-/** The sum over several requests; undefined where none was told. */
+/** The sum of two usages. Undefined if both are. */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (!a || !b) return a ?? b;
   return {
@@ -59,7 +69,7 @@ const DEEPEST = 3;
 
 function findUsage(value: unknown, depth: number): Fields | undefined {
   if (!isRecord(value) || Array.isArray(value)) return undefined;
-  if (READERS.some(isToldIn(value))) return value;
+  if (READERS.some(isReportedIn(value))) return value;
   if (depth === DEEPEST) return undefined;
   for (const place of PLACES) {
     const found = findUsage(value[place], depth + 1);
@@ -69,12 +79,12 @@ function findUsage(value: unknown, depth: number): Fields | undefined {
 }
 
 /** Whether a field holds a count, or its parts. Some servers write null in those that they do not fill. */
-const isToldIn =
+const isReportedIn =
   (usage: Fields) =>
   ([field]: Reader): boolean =>
     typeof usage[field] === 'number' || isRecord(usage[field]);
 
-/** The field by which each way of counting is known, and how it is read. The first that is there decides. */
+/** The field that identifies each form of usage, and its reader. The first field that exists decides. */
 const READERS: readonly Reader[] = [
   ['promptTokenCount', fromGemini],
   ['prompt_eval_count', fromOllama],
@@ -102,7 +112,7 @@ function fromOllama(usage: Fields): Usage {
   };
 }
 
-/** `prompt_tokens` holds what was cached. DeepSeek tells that part under a name of its own. */
+/** `prompt_tokens` includes cached tokens. DeepSeek has its own name for that part. */
 function fromOpenAIChat(usage: Fields): Usage {
   const details = usage.prompt_tokens_details;
   return {
@@ -113,7 +123,7 @@ function fromOpenAIChat(usage: Fields): Usage {
   };
 }
 
-/** Anthropic counts cached tokens beside `input_tokens`, the Responses API among them. */
+/** Anthropic counts cached tokens apart from `input_tokens`, the Responses API counts them in it. */
 function fromInputTokens(usage: Fields): Usage {
   const [read, written] = [count(usage.cache_read_input_tokens), count(usage.cache_creation_input_tokens)];
   return {
@@ -133,7 +143,7 @@ function fromLangChain(usage: Fields): Usage {
   };
 }
 
-/** The result of the AI SDK counts in numbers, its providers in parts; Bedrock, under the same names, apart from the cache. */
+/** The AI SDK's results count in numbers, its providers in parts. Bedrock has the same names and counts the cache apart. */
 function fromAiSdk(usage: Fields): Usage {
   const { inputTokens, outputTokens, inputTokenDetails: details } = usage;
   const [read, written] = [count(usage.cacheReadInputTokens), count(usage.cacheWriteInputTokens)];
@@ -146,7 +156,7 @@ function fromAiSdk(usage: Fields): Usage {
   };
 }
 
-/** Thoughts are output, and what a tool of Google's put into the prompt is prompt. */
+/** Thoughts are output. Text that Google's own tools add counts as prompt. */
 function fromGemini(usage: Fields): Usage {
   return {
     promptTokens: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),

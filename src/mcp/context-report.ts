@@ -35,7 +35,7 @@ async function report(context: McpContext, handle: string | undefined): Promise<
 const NOTHING_KNOWN =
   'context report: if no placeholder in your context shows a handle (p_…), nothing that could be recalled is masked. Otherwise call this again with any such handle.';
 
-/** The most lines of the report, which is a summary. */
+/** The report has at most this many lines. */
 const MOST_LINES = 60;
 
 interface Counts {

@@ -23,27 +23,27 @@ import { recallMasked } from './recall-masked.ts';
 import { searchMasked } from './search-masked.ts';
 
 /**
- * The store that an MCP server opens, and to whom. `recall` answers every handle of the store. To list and search, the caller
- * must show which conversations are its own: `session`, `credential` or `wholeStore`.
+ * The store that an MCP server opens, and for which callers. `recall` answers every handle of the store. To list and search, the
+ * caller must prove which conversations are its own: `session`, `credential` or `wholeStore`.
  */
 export interface McpOptions {
   /**
-   * Opened for one tenant: the server sees nothing else. It is not closed with the server. A function is asked on every
-   * call: an agent may start the server before anything was ever stored.
+   * Opened for one tenant: the server sees nothing else. It is not closed with the server. A function is called on every call of a
+   * tool, because an agent may start the server before anything was stored.
    */
   readonly store: Store | (() => Promise<Store>);
-  /** Search and list look into this session only, and need no handle. */
+  /** Search and list look into this session only, and need no handle. @default none */
   readonly session?: string | undefined;
   /**
-   * The client's key or token at the provider: a handle opens the conversation that holds it among those that a gateway
-   * forwarded with this credential. Over HTTP each request may carry its own instead.
+   * The client's key or token at the provider: a handle opens the conversation that holds it among those that a
+   * gateway forwarded with this credential. Over HTTP each request may carry its own instead. @default none
    */
   readonly credential?: string | undefined;
-  /** The store has one user: a handle opens every session that holds it. */
+  /** The store has one user: a handle opens every session that holds it. @default false */
   readonly wholeStore?: boolean | undefined;
-  /** Tells about a session's last request, for `context_report`. Undefined if nothing is known. */
+  /** Returns the report of a session's last request, for `context_report`. Undefined if nothing is known. @default none */
   readonly report?: (session: string) => Report | undefined | Promise<Report | undefined>;
-  /** The most characters of an answer: 20,000 if not given. */
+  /** The most characters of an answer. @default 20000 */
   readonly maxChars?: number;
 }
 
@@ -55,7 +55,16 @@ export interface McpContext extends McpOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** An MCP server for one client. Connect it to a transport, or let `serveStdio` or `serveHttp` do so. */
+/**
+ * An MCP server for one client. Connect it to a transport, or let `serveStdio` or `serveHttp` do so.
+ *
+ * @example
+ * ```ts
+ * import { createMcpServer } from 'palimpsest/mcp';
+ *
+ * const server = createMcpServer({ store, session: 'ticket-42' });
+ * ```
+ */
 export function createMcpServer(options: McpOptions): McpServer {
   checkMcpOptions(options);
   const server = new McpServer(
@@ -70,7 +79,7 @@ export function createMcpServer(options: McpOptions): McpServer {
 export function checkMcpOptions({ maxChars, session, credential, wholeStore }: McpOptions): void {
   if (maxChars !== undefined) checkAnswerSize(maxChars);
   if (session !== undefined) checkSession(session);
-  if (session !== undefined && wholeStore) throw badOption('wholeStore', 'false beside a session', wholeStore);
+  if (session !== undefined && wholeStore) throw badOption('wholeStore', 'false with a session', wholeStore);
   // The credential is a secret, so the error does not show it.
   if (credential !== undefined && (typeof credential !== 'string' || credential === ''))
     throw badOption('credential', 'a text that is not empty', typeof credential);
@@ -112,7 +121,7 @@ const skip = z
   .min(0)
   .max(recallLimits.position)
   .optional()
-  .describe('Leave out so many, to go on where the last answer was cut.');
+  .describe('Skip this many, to continue where the last answer was cut.');
 
 const searchInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
@@ -120,7 +129,12 @@ const searchInput = (scope: z.ZodType<string | undefined>) =>
     handle: scope,
     regex: z.boolean().optional().describe('The query is a JavaScript regular expression.'),
     ignore_case: z.boolean().optional().describe('Capitals and small letters are the same.'),
-    limit: z.int().min(1).max(recallLimits.matches).optional().describe('At most so many matching lines. Default 50.'),
+    limit: z
+      .int()
+      .min(1)
+      .max(recallLimits.matches)
+      .optional()
+      .describe('At most this many matching lines. Default 50.'),
     skip,
   });
 
@@ -136,7 +150,7 @@ const turnsInput = (scope: z.ZodType<string | undefined>) =>
       .min(0)
       .max(recallLimits.position)
       .optional()
-      .describe('With turn: skip so many characters, to go on in a long turn.'),
+      .describe('With turn: skip this many characters, to continue in a long turn.'),
   });
 
 const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
@@ -205,7 +219,7 @@ function registerTools(server: McpServer, settings: Settings): void {
   );
 }
 
-/** Mistakes of a model are answers too. */
+/** A mistake of the model becomes an answer that it can read. */
 async function answer(
   settings: Settings,
   call: ServerContext,
@@ -213,7 +227,7 @@ async function answer(
 ): Promise<CallToolResult> {
   running.add(call);
   try {
-    // A client that left before the SDK listened: nothing aborts its calls.
+    // If the client left before the SDK listened, nothing aborts its calls.
     call.http?.req?.signal.throwIfAborted();
     const store = typeof settings.store === 'function' ? await settings.store() : settings.store;
     const answered = await tool({ ...settings, store, signal: call.mcpReq.signal });

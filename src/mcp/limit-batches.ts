@@ -1,7 +1,7 @@
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { recallLimits } from '../limits.ts';
 
-/** The same handler, but a batch of too many messages, or of calls with one id, is refused before any of them is answered. */
+/** The same handler. It refuses a batch with too many messages, or with two calls of one id, before it answers any of them. */
 export function limitBatches(handler: Pick<McpHttpHandler, 'fetch'>): Pick<McpHttpHandler, 'fetch'> {
   return {
     fetch: async (request, options) => {
@@ -14,7 +14,7 @@ export function limitBatches(handler: Pick<McpHttpHandler, 'fetch'>): Pick<McpHt
   };
 }
 
-/** The SDK knows calls by their ids. Of two with one id it could stop only one when their client is gone. */
+/** The SDK identifies calls by their ids. If two have the same id, it can stop only one when their client is gone. */
 function mistakeIn(batch: unknown): string | undefined {
   if (!Array.isArray(batch)) return undefined;
   const most = recallLimits.batchMessages;

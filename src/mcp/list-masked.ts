@@ -37,7 +37,7 @@ async function list(context: McpContext, input: ListInput): Promise<string> {
 
 const ROOM_FOR_WORDS = 300;
 
-/** Each once, also where two sessions hold it. */
+/** Each text once, even if two sessions have it. */
 async function* headsIn({ store, signal }: McpContext, { sessions }: Scope): AsyncGenerator<TextHead> {
   const seen = new Set<string>();
   for (const session of sessions) {

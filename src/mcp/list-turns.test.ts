@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { history } from '../../test/seeds/support.ts';
+import { history } from '../../test/support/chat.ts';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
 import { createMemoryStore } from '../store/memory-store.ts';

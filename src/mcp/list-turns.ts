@@ -52,7 +52,7 @@ async function* turnsOf({ store, signal }: McpContext, { sessions }: Scope): Asy
 const charsIn = ({ reasoning, action, observation, user = '' }: TurnRecord): number =>
   reasoning.length + action.length + observation.length + user.length;
 
-/** `turn 3 masked, bash ls: 120 chars: p_…`, with the session where there are several. */
+/** `turn 3 masked, bash ls: 120 chars: p_…`, with the session if there are several. */
 function showLine(record: TurnRecord, scope: Scope): string {
   const { masked, reasoning, action, user = '', results = [] } = record;
   const handles = [...new Set(results.map(({ handle }) => handle))];

@@ -49,13 +49,13 @@ interface Quest extends SearchInput {
 }
 
 interface Found {
-  /** One more than the limit tells that there are more. */
+  /** One match above the limit shows that there are more. */
   readonly matches: readonly Match[];
   readonly skipped: number;
   readonly timedOut: boolean;
 }
 
-/** A text that two sessions hold is found once. Skipped matches are counted and not kept: there may be millions. */
+/** A text of two sessions is found once. Skipped matches are counted and not kept: there may be millions. */
 async function findMatches({ store, signal }: McpContext, quest: Quest): Promise<Found> {
   const { query, scope, limit, skip, regex = false, ignore_case: ignoreCase = false } = quest;
   const sessionOf = new Map<string, string>();

@@ -14,9 +14,9 @@ import { limitBatches } from './limit-batches.ts';
 export interface HttpOptions {
   /** 0 picks a free one. */
   readonly port: number;
-  /** 127.0.0.1 if not given. An address that other machines can reach needs a token. */
+  /** The address to listen on. One that other machines can reach needs a token. @default 127.0.0.1 */
   readonly host?: string;
-  /** Clients must send it as `Authorization: Bearer …`. */
+  /** Clients must send it as `Authorization: Bearer …`. @default none */
   readonly token?: string;
 }
 
@@ -24,10 +24,21 @@ export interface HttpOptions {
 export interface HttpServer {
   /** The address for clients: `http://127.0.0.1:8788/mcp`. */
   readonly url: string;
+  /** Ends all connections and stops listening. */
   close(): Promise<void>;
 }
 
-/** Serves any number of clients over streamable HTTP. Resolves when it listens. */
+/**
+ * Serves any number of clients over streamable HTTP. Resolves when it listens.
+ *
+ * @example
+ * ```ts
+ * import { serveHttp } from 'palimpsest/mcp';
+ *
+ * const server = await serveHttp({ store, wholeStore: true }, { port: 8788 });
+ * console.log(server.url);
+ * ```
+ */
 export async function serveHttp(options: McpOptions, http: HttpOptions): Promise<HttpServer> {
   checkMcpOptions(options);
   const { port, host = '127.0.0.1', token } = http;
@@ -53,7 +64,7 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
 }
 
 /**
- * Makes the server for each request, which may carry the credential of its client. `hasAuthorization` is false where that header
+ * Makes the server for each request, which may carry the credential of its client. `hasAuthorization` is false if that header
  * carries a token of the server itself.
  */
 export function serverFor(
@@ -69,12 +80,12 @@ export function serverFor(
   };
 }
 
-/** The adapter's own type wants `method` and `url` present, as they are in every request to a server. */
+/** The adapter's type requires `method` and `url`, which every request to a server has. */
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 type Guard = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Answers requests that may not pass. A page in a browser must not reach the store, whichever host name it uses. */
+/** Refuses requests that may not pass. A page in a browser must not reach the store, whichever host name it uses. */
 function createGuard({ host, token }: { readonly host: string; readonly token: string | undefined }): Guard {
   const isOurHost = isLoopback(host) ? localhostHostValidation() : () => true;
   const isOurOrigin = localhostOriginValidation();

@@ -5,7 +5,9 @@ import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-
 
 /** The two ends that a client holds: standard input and output, as a rule. */
 export interface Streams {
+  /** Requests of the client. */
   readonly input: Readable;
+  /** Answers to the client. */
   readonly output: Writable;
 }
 
@@ -13,10 +15,21 @@ export interface Streams {
 export interface StdioServer {
   /** Resolves when the client closes its end. */
   readonly closed: Promise<void>;
+  /** Ends the connection. */
   close(): Promise<void>;
 }
 
-/** Serves one client that started this process. */
+/**
+ * Serves one client that started this process.
+ *
+ * @example
+ * ```ts
+ * import { serveStdio } from 'palimpsest/mcp';
+ *
+ * const { closed } = serveStdio({ store, wholeStore: true }, { input: process.stdin, output: process.stdout });
+ * await closed;
+ * ```
+ */
 export function serveStdio(options: McpOptions, { input, output }: Streams): StdioServer {
   checkMcpOptions(options);
   const closed = finished(input, { writable: false }).catch(() => {});

@@ -2,9 +2,9 @@
 export interface Rates {
   readonly input: number;
   readonly output: number;
-  /** A cached token, where it does not cost what the price list of the cache says (`src/plan/prices.ts`). */
+  /** A cached token, if its price differs from the price list of the cache (`src/plan/prices.ts`). */
   readonly cacheRead?: number;
-  /** A token that is written to the cache for the usual time, likewise. */
+  /** A token that is written to the cache for the usual time, under the same condition. */
   readonly cacheWrite?: number;
 }
 

@@ -22,7 +22,7 @@ export interface MoneyOptions {
   readonly book?: PriceBook;
 }
 
-/** The dollars that one request costs; undefined where its model has no known price, or none per token. */
+/** The dollars that one request costs; undefined if its model has no known price, or none per token. */
 export function moneyOf(model: string | undefined, tokens: UsedTokens, options: MoneyOptions): Money | undefined {
   const { prices, book = listPrices } = options;
   const price = book.priceOf(model);
@@ -30,7 +30,7 @@ export function moneyOf(model: string | undefined, tokens: UsedTokens, options: 
   const rates = ratesFor(price, tokens.cached + tokens.written);
   const { cacheRead = rates.input * prices.read, cacheWrite = rates.input * prices.write } = rates;
   const { short, hour } = prices.writes ?? { short: prices.write, hour: prices.write };
-  // A model's own price of a write is that of a short one.
+  // A model's own price of a write is the price of a five-minute write.
   const writes = { short: rates.cacheWrite ?? rates.input * short, hour: rates.input * hour };
   const input = inputCost(tokens, { read: cacheRead, write: cacheWrite, base: rates.input, writes });
   const output = (tokens.output ?? 0) * rates.output;

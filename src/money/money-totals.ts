@@ -1,6 +1,6 @@
 import type { Subscription } from './price-book.ts';
 
-/** The dollars of a request: as it was sent, and as it would have cost without masks. */
+/** The dollars of a request: as it was sent, and without masks. */
 export interface RequestMoney {
   /** For the prompt. */
   readonly sent: number;
@@ -20,7 +20,7 @@ export interface MoneyTotals {
   readonly estimated: DollarSums;
   /** Requests of models that are paid by the month. */
   readonly subscription: number;
-  /** The largest of their prompts. Not there where no window is known. */
+  /** The largest of their prompts. Absent if no window is known. */
   readonly window?: WindowShares;
   /** Requests of models without a known price. */
   readonly unpriced: number;
@@ -33,9 +33,9 @@ export interface WindowShares {
   readonly without: number;
 }
 
-/** A request as far as it adds to the totals. */
+/** The facts of a request that the totals need. */
 export interface PricedRequest {
-  /** Not there where the price is not known. */
+  /** Absent if the price is unknown. */
   readonly money?: RequestMoney | Subscription;
   /** The provider did not count its tokens. */
   readonly estimated: boolean;
@@ -43,7 +43,7 @@ export interface PricedRequest {
   readonly without: { readonly tokens: number };
 }
 
-/** Adds up in place: every request adds, and few read. */
+/** Adds in place, because every request adds and few read. */
 export class MoneySums {
   readonly #billed = { requests: 0, sent: 0, without: 0, output: 0 };
   readonly #estimated = { requests: 0, sent: 0, without: 0, output: 0 };

@@ -15,13 +15,13 @@ export type OwnModelPrices = Readonly<Record<string, OwnModelPrice>>;
 
 export type OwnModelPrice = 'subscription' | Subscription | (Rates & Pick<ModelPrice, 'above' | 'window'>);
 
-/** Knows what models cost. The window of an own price is that of the list, where only the list has one. */
+/** The prices of models. An own price without a window has the window of the list. */
 export interface PriceBook {
-  /** Undefined where no price is known. */
+  /** Undefined if no price is known. */
   priceOf(model: string | undefined): ModelPrice | Subscription | undefined;
 }
 
-/** The list prices, and own ones before them. Throws BAD_OPTION for an own price that no model could have. */
+/** The list prices, overridden by own prices. Throws BAD_OPTION for an invalid own price. */
 export function createPriceBook(own: OwnModelPrices = {}): PriceBook {
   if (typeof own !== 'object' || own === null || Array.isArray(own))
     throw badOption('model prices', 'an object with a price for each model', own);

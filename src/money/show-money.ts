@@ -3,7 +3,7 @@ import type { DollarSums, MoneyTotals } from './money-totals.ts';
 
 const MINUS = '\u2212';
 
-/** `$12.34`, `$0.12`, `$0.0042`: at least two digits that count, so that little is not shown as nothing. */
+/** `$12.34`, `$0.12`, `$0.0042`: at least two significant digits, so that a small amount is not shown as zero. */
 export function formatDollars(dollars: number): string {
   const size = Math.abs(dollars);
   if (size < 0.000_000_5) return '$0';
@@ -17,8 +17,8 @@ export function formatDollars(dollars: number): string {
 export const spentOf = ({ sent, output }: Pick<DollarSums, 'sent' | 'output'>): number => sent + output;
 
 /**
- * `$1.20 billed for 40 of 52 requests; 12 requests have no known price`. Empty where there was no request. Billed are tokens
- * that the provider counted; where it counted none, they are estimated.
+ * `$1.20 billed for 40 of 52 requests; 12 requests have no known price`. Empty if there was no request. Tokens that the provider
+ * counted are billed; the others are estimated.
  */
 export function whatIsPriced(money: MoneyTotals): string {
   const { billed, estimated, subscription, unpriced } = money;

@@ -1,4 +1,4 @@
-/** The cap at which the parts of all sizes above it sum up to the excess. */
+/** The cap at which the parts of all sizes above the cap add up to the excess. */
 export function commonCap(sizes: readonly number[], excess: number): number {
   const sorted = [...sizes].sort((a, b) => b - a);
   let above = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answer, parallelCalls, prose, user } from '../../test/seeds/support.ts';
+import { answer, parallelCalls, prose, user } from '../../test/support/chat.ts';
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage, Edit, Format } from '../message.ts';
 import { Copies } from './copies.ts';
@@ -29,12 +29,12 @@ describe('copies', () => {
     ['is gone', [mask(1)]],
     ['reads otherwise', [mask(0, '[other]'), mask(1)]],
     ['is the only one, and gone', []],
-  ])('are made anew where an edit %s', (_name, edits) => {
+  ])('are made again where an edit %s', (_name, edits) => {
     const copies = newCopies();
     copies.apply([mask(0), mask(1)]);
     expect(copies.apply(edits)).toEqual(applied(...edits));
   });
-  it('leave messages out and put notes in without being made anew', () => {
+  it('leave messages out and put notes in without being made again', () => {
     const copies = newCopies();
     const [, , , , kept] = copies.apply([mask(2)]);
     const list: Edit[] = [
@@ -46,7 +46,7 @@ describe('copies', () => {
     expect(edited.at(-1)).toBe(kept);
     expect(copies.apply([mask(2)])).toEqual(applied(mask(2)));
   });
-  it('are all made anew after a format threw in the middle', () => {
+  it('are all made again after a format threw in the middle', () => {
     let left = 1;
     const edit: typeof chat.edit = (...args) => {
       if (left-- === 0) throw new Error('broken');
@@ -57,7 +57,7 @@ describe('copies', () => {
     expect(copies.apply([])).toEqual(messages);
     expect(copies.apply([mask(1)])).toEqual(applied(mask(1)));
   });
-  it('are made anew on every call where they cannot be compared', () => {
+  it('are made again on every call where they cannot be compared', () => {
     const edit: typeof chat.edit = (...args) => ({ ...chat.edit(...args), bytes: new Uint8Array(4) });
     const copies = newCopies({ ...chat, edit });
     const edits = [mask(0)];

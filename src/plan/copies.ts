@@ -9,13 +9,13 @@ interface Original<M> {
 }
 
 /**
- * A history with the edits of its plan made in it. An agent asks for it before every request, and what was hidden once
- * stays hidden: copies are kept, and only what is new is copied. One that the caller changed is not given out again.
+ * A history with the edits of its plan applied. An agent asks for it before every request, and masks stay. So copies are kept, and only
+ * new edits are copied. A copy that the caller changed is not returned again.
  */
 export class Copies<M> {
   readonly #original: Original<M>;
   #messages: M[] = [];
-  /** The edits made last, to know the same plan again. */
+  /** The last edits, to recognise the same plan. */
   #edits: readonly Edit[] = [];
   #replaced: readonly ReplaceEdit[] = [];
   #listEdits: readonly ListEdit[] = [];
@@ -25,7 +25,7 @@ export class Copies<M> {
     this.#original = original;
   }
 
-  /** A new list; the messages in it are the caller's own and the copies of the calls before. */
+  /** Returns a new list. Its messages are the caller's own and the copies of earlier calls. */
   apply(edits: readonly Edit[]): M[] {
     if (!this.#seen.isUnchanged()) this.#forget();
     if (edits !== this.#edits) this.#take(edits);
@@ -52,7 +52,7 @@ export class Copies<M> {
     try {
       this.#replace(added);
     } catch (error) {
-      // Else what was copied before a format of the caller's threw would go out without its edit.
+      // Otherwise messages that were copied before a custom format threw would be sent without their edits.
       this.#forget();
       throw error;
     }
@@ -66,7 +66,7 @@ export class Copies<M> {
     let last: number | undefined;
     for (const edit of edits) {
       const place = replaceIn(this.#messages, format, segments, edit);
-      // The edits of one message are next to each other: the message is noted once, with all of them.
+      // The edits of one message are adjacent: the message is recorded once, after all of them.
       if (last !== undefined && place !== last) this.#seen.add(this.#messages[last]);
       last = place;
     }
@@ -74,7 +74,7 @@ export class Copies<M> {
   }
 }
 
-/** The edits that were not there before, or undefined if one that was is gone. */
+/** The new edits, or undefined if an earlier one is gone. */
 function addedTo(before: readonly ReplaceEdit[], now: readonly ReplaceEdit[]): ReplaceEdit[] | undefined {
   const added: ReplaceEdit[] = [];
   let next = 0;

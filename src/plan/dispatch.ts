@@ -2,8 +2,8 @@ import { dispatchBlocks, isMaskedDispatch } from '../laws/idempotent.ts';
 import { clipText } from '../text.ts';
 
 /**
- * Masks all but the complete blocks. Without any, the whole is masked: a number of characters
- * keeps the head of it, none leaves the placeholder.
+ * Masks everything except the complete blocks. Without any block, the whole text is masked: `maxChars` keeps its head, otherwise a
+ * placeholder replaces it.
  */
 export function maskDispatchObservation(content: string, maxChars?: number): { masked: string; maskedChars: number } {
   const masked = maskedText(content, maxChars);

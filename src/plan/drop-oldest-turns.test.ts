@@ -1,15 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  answer,
-  contents,
-  frozen,
-  history,
-  parallelCalls,
-  prose,
-  reply,
-  toolTurn,
-  user,
-} from '../../test/seeds/support.ts';
+import { answer, contents, history, parallelCalls, prose, reply, toolTurn, user } from '../../test/support/chat.ts';
+import { deepFreeze } from '../../test/support/deep-freeze.ts';
 import { type ChatMessage, fit } from '../index.ts';
 import { dropOldestTurns } from './drop-oldest-turns.ts';
 
@@ -18,7 +9,7 @@ const drop = (messages: readonly ChatMessage[], maxTokens: number) =>
   dropOldestTurns(messages, { maxTokens, format: 'chat' });
 
 describe('dropOldestTurns', () => {
-  const messages = frozen(history(6));
+  const messages = deepFreeze(history(6));
 
   it('leaves a list that fits as it is, in a new list', () => {
     const size = tokensOf(messages);
@@ -92,7 +83,7 @@ describe('dropOldestTurns', () => {
     expect(drop(open, 1).messages).toContain(open[1]);
   });
 
-  it('says nothing where a notice would be larger than what it stands for', () => {
+  it('says nothing where a notice would be larger than what it replaces', () => {
     const tiny = [user('t'), reply('a'), reply('b')];
     expect(drop(tiny, 1)).toMatchObject({ messages: tiny, droppedCount: 0, hidden: [], withinBudget: false });
   });

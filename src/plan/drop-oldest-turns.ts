@@ -28,20 +28,27 @@ export interface Dropped<M> {
   readonly hidden: readonly Hidden[];
   /** The size before and after. */
   readonly tokens: { readonly before: number; readonly after: number };
-  /** False where the last turn and the conversation before the loop alone are too large. */
+  /** False if the last turn and the conversation before the loop alone are too large. */
   readonly withinBudget: boolean;
 }
 
 /**
  * Leaves out whole turns, oldest first, until the rest fits or only the last is left. The conversation before the loop,
  * which begins with the first reply that calls a tool, stays.
+ *
+ * @example
+ * ```ts
+ * import { dropOldestTurns } from 'palimpsest';
+ *
+ * const { messages } = dropOldestTurns(history, { maxTokens: 50_000 });
+ * ```
  */
 export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions): Dropped<M> {
   checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func }, ['maxTokens']);
   const { maxTokens, format } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
   const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter });
-  // Where only a notice is left of the loop, everything else is the conversation.
+  // If only a notice is left of the loop, everything else is the conversation.
   const noLoop = ledger.notes.notice ? messages.length : 0;
   const keepMessages = ledger.rows.find((row) => row.hasCalls)?.from ?? noLoop;
   const stages = [{ kind: 'drop', what: 'turns' }] as const;

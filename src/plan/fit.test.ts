@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import {
   changedTurns,
   contents,
-  frozen,
   history,
   pair,
   prose,
@@ -11,7 +10,8 @@ import {
   system,
   toolTurn,
   user,
-} from '../../test/seeds/support.ts';
+} from '../../test/support/chat.ts';
+import { deepFreeze } from '../../test/support/deep-freeze.ts';
 import {
   type ChatMessage,
   type FitOptions,
@@ -61,7 +61,7 @@ const decisions = (turns: number): ChatMessage[] => [
 
 describe('the order of stages', () => {
   // 20 turns of about 250 tokens; the window of never() is 10.
-  const messages = frozen(history(20));
+  const messages = deepFreeze(history(20));
   const at = (maxTokens: number) => fit(messages, { maxTokens, policy: never() });
 
   it('does nothing within the budget', () => {
@@ -86,7 +86,7 @@ describe('the order of stages', () => {
     expect(contents(fitted.messages).join()).not.toContain('conversation truncated');
   });
   it('masks inside the window, oldest first, all but the newest turn, before a decision goes', () => {
-    const large = frozen(history(60, 60_000));
+    const large = deepFreeze(history(60, 60_000));
     const fitted = fit(large, { maxTokens: 100_000, policy: never() });
     expect(kindsOf(fitted)).toEqual(['mask']);
     const said = contents(fitted.messages);
@@ -271,7 +271,7 @@ describe('what fit takes', () => {
 });
 
 describe('hidden', () => {
-  const messages = frozen(history(20));
+  const messages = deepFreeze(history(20));
 
   it.each<[string, FitOptions]>([
     ['masks', { policy: slidingWindow({ turns: 3 }) }],
@@ -348,7 +348,7 @@ describe('signed thinking', () => {
   const requires = (list: object[], options: FitOptions = {}): number =>
     fit(list, { policy, format: 'anthropic', ...options }).report.requires.length;
 
-  it('needs the opt-in only where an edit stands before it', () => {
+  it('needs the opt-in only if an edit comes before it', () => {
     expect(requires(thinking(5))).toBe(0);
     expect(requires(thinking(5, [5]))).toBe(1);
     expect(requires(thinking(5, [1]))).toBe(0);
@@ -428,7 +428,7 @@ describe('a plan that breaks a law', () => {
 });
 
 it('changes no input and shares what it does not edit', () => {
-  const messages = frozen(history(20)) as ChatMessage[];
+  const messages = deepFreeze(history(20)) as ChatMessage[];
   const { messages: fitted } = fit(messages, { policy: slidingWindow({ turns: 5 }), maxTokens: 3000 });
   const known = new Set<object>(messages);
   for (const message of fitted) if (message.role !== 'tool') expect(known.has(message)).toBe(true);

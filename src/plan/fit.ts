@@ -23,10 +23,10 @@ import type { Summarize } from './summary.ts';
 export interface FitOptions {
   /**
    * The budget for the whole request. Without it, and without a model, only the policy cuts. @default the context
-   * window of `model`, where it is given
+   * window of `model`, if it is given
    */
   readonly maxTokens?: number;
-  /** Detected if not given. @default detected */
+  /** The format of the messages. @default detected */
   readonly format?: AnyFormat | FormatName;
   /**
    * The system prompt and the tools, where the provider takes them apart from the messages: they count too. @default
@@ -35,7 +35,7 @@ export interface FitOptions {
   readonly system?: unknown;
   /** The tools of the request, as they are sent. @default none */
   readonly tools?: unknown;
-  /** Its context window is the budget where `maxTokens` gives none. */
+  /** Its context window is the budget where `maxTokens` gives none. @default none */
   readonly model?: string;
   /** Context windows by model name, for models that are not known here. @default none */
   readonly contextWindows?: Readonly<Record<string, number>>;
@@ -48,47 +48,47 @@ export interface FitOptions {
   /** Names a hidden text. @default the first 130 bits of its SHA-256 */
   readonly handleOf?: (text: string) => string;
   /**
-   * Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. @default 'opt-in'
+   * For signed thinking after an edit: list the opt-in that the request needs, or edit nothing before it. @default 'opt-in'
    */
   readonly boundThinking?: 'opt-in' | 'keep';
-  /** What the history does not tell about the provider's cache. */
+  /** Facts about the provider's cache that the history does not show. @default none */
   readonly facts?: CacheFacts;
   /**
-   * How results are made smaller when they first go out. Fixed for the life of a conversation. @default that of the
+   * How results are made smaller when they are first sent. Fixed for the life of a conversation. @default that of the
    * policy
    */
   readonly arrival?: ArrivalOptions;
 }
 
-/** What only the caller knows about the provider's cache. */
+/** Facts about the provider's cache that only the caller knows. */
 export interface CacheFacts {
-  /** How long ago the last request was sent. */
+  /** How long ago the last request was sent. @default unknown */
   readonly idleMs?: number;
-  /** How long the cache lives without use. That of the price list if not given. @default that of the price list */
+  /** How long the cache lives without use. @default that of the price list */
   readonly cacheLifeMs?: number;
   /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. @default none */
   readonly epochs?: readonly EpochRecord[];
 }
 
-/** What `fit` answers: the messages to send, and what was decided about them. */
+/** The result of `fit`: the messages to send, and the decisions about them. */
 export interface FitResult<M> {
-  /** A new list of the caller's own messages and of edited copies: those of the call before, unless somebody changed them. */
+  /** A new list of the caller's own messages and of edited copies: those of the previous call, unless the caller changed them. */
   readonly messages: M[];
   /** The edits, as data. */
   readonly plan: Plan;
   /** Sizes, counts, and the reason of the decision. */
   readonly report: Report;
-  /** What was taken out, each with its handle. */
+  /** The hidden texts, each with its handle. */
   readonly hidden: readonly Hidden[];
 }
 
-/** What the option `format` may be. */
+/** Checks the option `format`. */
 export const formatRule = rule(
   'a format or its name',
   (v) => typeof v === 'string' || typeof (v as Format | null)?.viewer === 'function',
 );
 
-/** What the option `contextWindows` may be. */
+/** Checks the option `contextWindows`. */
 export const windowsRule = rule('an object of whole numbers of 1 or more', isTable);
 
 /** Checks the option `policy`. */
@@ -148,7 +148,7 @@ export interface PolicyOptions extends FitOptions {
   readonly parts: PlannerParts;
 }
 
-/** Like `fit`, where nothing is left to detect or to default: a bundle has only the format, policy and parts that it names. */
+/** Like `fit`, without detection and defaults: a bundle has only the format, policy and parts that it names. */
 export function fitInFormat<M>(messages: readonly M[], format: Format<M>, options: PolicyOptions): FitResult<M> {
   const planner = plannerFor(messages, {
     options,
@@ -161,7 +161,7 @@ export function fitInFormat<M>(messages: readonly M[], format: Format<M>, option
   return fittedBy(planner, messages, options);
 }
 
-/** Like `fit`, with summaries that come from elsewhere. Without memory: what was missing before may be there now. */
+/** Like `fit`, with summaries that come from elsewhere. Without memory, because a summary that was missing may exist now. */
 export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
   checkOptions('fitAndStore', options, RULES);
   const format = resolveFormat<M>(messages, options.format);
@@ -233,9 +233,9 @@ function isCold(options: PolicyOptions): boolean {
   return idleMs > cacheLifeMs;
 }
 
-/** Whether another call decides alike. Policies made with the same options do. */
+/** Whether another call makes the same decisions. Policies with the same options do. */
 function sameAs(options: PolicyOptions, format: unknown): (other: unknown, otherFormat: unknown) => boolean {
-  // Written down now: the caller may go on with the same list of epochs.
+  // Copied now, because the caller may extend the same list of epochs.
   const epochs = epochsOf(options);
   const arrival = JSON.stringify(options.arrival);
   return (found, otherFormat) => {
@@ -265,13 +265,13 @@ const PARTS = ['budget', 'arrival', 'oldTexts'] as const satisfies (keyof Planne
 
 const checkedCounters = new WeakMap<Counter, Counter>();
 
-/** A size that is no number would let every budget pass. */
+/** A size that is not a number would pass every budget. */
 export function checkedCounter(counter: Counter): Counter {
   const known = checkedCounters.get(counter);
   if (known) return known;
   const checked: Counter = (text) => {
     const tokens: unknown = counter(text);
-    // Sums of such fractions are exact in whatever order they are made; of others they are not.
+    // Sums of such fractions are exact in any order; sums of others are not.
     if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return Math.round(tokens * 1024) / 1024;
     throw badOption('what the option counter answers', 'a number of 0 or more', tokens);
   };
@@ -281,7 +281,7 @@ export function checkedCounter(counter: Counter): Counter {
 
 function budgetOf({ maxTokens, model, contextWindows, parts }: PolicyOptions): number | undefined {
   if (maxTokens !== undefined || model === undefined) return maxTokens;
-  // Where the part is missing, the planner refuses every budget.
+  // If the part is missing, the planner refuses every budget.
   return parts.budget?.windowOf(model, contextWindows) ?? Number.POSITIVE_INFINITY;
 }
 
@@ -299,7 +299,7 @@ function writeValue(option: string, value: unknown): string {
   }
 }
 
-/** How handles are shown, if at all: behind the word `recall` only where the model has that tool, by any client's name. */
+/** How handles are shown, if at all: after the word `recall` only if the model has that tool, under any client's name. */
 export const showFor = (recall: boolean, tools: unknown): 'nothing' | 'handle' | 'recall' =>
   recall ? (hasRecallTool(tools) ? 'recall' : 'handle') : 'nothing';
 

@@ -2,9 +2,9 @@ import { asString, isRecord } from '../formats/lens.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 
 export interface HandleOptions {
-  /** Names a text, so that it can be recalled. */
+  /** Names a text, so that it can be recalled. @default none */
   readonly handleOf?: ((text: string) => string) | undefined;
-  /** How a handle is shown in placeholders: not at all, alone, or behind the word `recall`. */
+  /** How a handle is shown in placeholders: not at all, alone, or behind the word `recall`. @default 'nothing' */
   readonly show?: 'nothing' | 'handle' | 'recall' | undefined;
 }
 
@@ -18,7 +18,7 @@ export function shownHandle(text: string): string | undefined {
   return isPlaceholder(text) ? / · (?:recall )?(p_[a-z2-7]{26})\]?(?:\n|$)/.exec(text)?.[1] : undefined;
 }
 
-/** The handle of a text, where placeholders show it. Elsewhere it is worked out only when it is needed. */
+/** The handle of a text, if placeholders show it. Otherwise it is computed only when needed. */
 export function handleToShow(text: string, { handleOf, show = 'nothing' }: HandleOptions): string | undefined {
   return show === 'nothing' ? undefined : handleOf?.(text);
 }
@@ -26,8 +26,8 @@ export function handleToShow(text: string, { handleOf, show = 'nothing' }: Handl
 const RECALLED = /^recalled (p_[a-z2-7]{26}) lines 1–(\d+) of \2; tool output, not instructions\n/;
 
 /**
- * The text that the answer of a recall gives back whole: it is hidden under its old handle, and not kept twice. The handle
- * tells whether the answer is one; the same words above anything else are a tool's own.
+ * The text that the answer of a recall returns whole. It is hidden under its old handle and not stored twice. The handle shows whether
+ * this is such an answer; the same words above another text are a tool's own.
  */
 export function recalledText(answer: string, { handleOf }: HandleOptions): string | undefined {
   if (!answer.startsWith('recalled p_')) return undefined;
@@ -55,7 +55,7 @@ export function isRecallTool(tool: unknown): boolean {
   if (Array.isArray(inner)) return inner.some(isRecallTool);
   const { name, description } = isRecord(tool.function) ? tool.function : tool;
   if (typeof name !== 'string' || !isRecallName(name)) return false;
-  // A product has recalls too.
+  // Another tool may be named recall: products have recalls too.
   return /^recall$|palimpsest/i.test(name) || /\bmasked\b/.test(asString(description) ?? '');
 }
 
@@ -71,8 +71,8 @@ export function recalledHandle(tool: string | undefined, args: string): string |
 }
 
 const HANDLE = /^p_[a-z2-7]{26}$/;
-/** A call with a longer pattern is taken for another tool's. */
+/** A call with longer arguments is not read as a recall. */
 const MOST_ARGS = 2000;
 
-/** Whether a text holds the first line of an answer of recall: a refusal does not, whatever an agent puts around it. */
+/** Whether a text holds the first line of an answer of recall: a refusal does not, whatever an agent adds around it. */
 export const isAnswerOf = (handle: string, text: string): boolean => text.includes(`recalled ${handle} `);

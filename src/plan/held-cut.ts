@@ -10,9 +10,9 @@ import { type Budget, sizeOf } from './stages/stage.ts';
 
 /** The messages left out of a history and the texts shortened in it, as plain data: the next request can repeat them. */
 export interface Cut {
-  /** How long the list was. A shorter one is another list, and begins without a cut. */
+  /** The length of the list. A shorter one is another list, and begins without a cut. */
   readonly messages: number;
-  /** How many messages it leaves out. */
+  /** The number of messages that it leaves out. */
   readonly omitted: number;
   /** The steps of each stage, the oldest first. */
   readonly steps: readonly CutStep[];
@@ -24,7 +24,7 @@ export interface CutStep {
   readonly drops: readonly (readonly [from: number, to: number])[];
   /** Texts shortened: segments of the view, and their size in tokens. */
   readonly clips: readonly { readonly segment: number; readonly maxTokens: number }[];
-  /** Turns were taken apart into their messages, since whole ones could not go. */
+  /** Whether turns were split into their messages, because whole ones could not be left out. */
   readonly splits?: true;
 }
 
@@ -56,7 +56,7 @@ interface HoldOptions<M> extends LedgerOptions<M> {
   readonly cut?: Cut | undefined;
 }
 
-/** Reduces a history. An earlier cut of it is repeated first, and goes on only where the history has overflowed since. */
+/** Reduces a history. An earlier cut is repeated first. It is extended only if the history has overflowed since. */
 export function reduceHeld<M>(
   messages: readonly M[],
   budget: Budget,
@@ -81,7 +81,7 @@ export function reduceHeld<M>(
   return { ledger, decision, lost, cut: steps.length > 0 ? { messages: messages.length, omitted, steps } : undefined };
 }
 
-/** Does a step again. False where it was made for another list. */
+/** Repeats a step. False if it was made for another list. */
 function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolean {
   if (splits) ledger.splitTurns();
   const rows = ledger.rows.filter(({ from }) => drops.some(([start, end]) => start <= from && from < end));
@@ -112,7 +112,7 @@ function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefine
   };
 }
 
-/** The messages that are sent, notes apart. */
+/** The messages that are sent, without notes. */
 const sentBy = <M>({ rows }: Ledger<M>): number[] =>
   rows.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
 

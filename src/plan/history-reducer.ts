@@ -17,7 +17,7 @@ export interface HistoryReducerOptions<M = ChatMessage> {
   readonly enabled?: boolean;
   /** Compared with the sum of `content.length`. */
   readonly maxInputChars: number;
-  /** Replaces `maxInputChars`, and is counted with the default counter. */
+  /** Replaces `maxInputChars`, and is counted with the default counter. @default none */
   readonly maxInputTokens?: number;
   /** The newest turns, which stay whole as long as they fit. @default 4 */
   readonly preserveRecentRawTurns?: number;
@@ -27,17 +27,17 @@ export interface HistoryReducerOptions<M = ChatMessage> {
   readonly observationMasking?: boolean;
   /** Keeps the head of a masked result in this length, in place of a placeholder. @default a placeholder */
   readonly maxObservationChars?: number;
-  /** Writes the summary, at once: a promise is refused. */
+  /** Writes the summary, at once: a promise is refused. @default the built-in rules */
   readonly summarize?: (messages: readonly M[], earlier: string | undefined) => string;
-  /** The format of the messages. Detected if not given; plain text is `chat`. @default detected */
+  /** The format of the messages. @default detected; plain text is `chat` */
   readonly format?: AnyFormat | FormatName;
 }
 
-/** What `HistoryReducer.reduce` did. */
+/** The result of `HistoryReducer.reduce`. */
 export interface HistoryReductionResult<M = ChatMessage> {
   /** The reduced list. */
   messages: M[];
-  /** Anything was changed. */
+  /** Whether anything was changed. */
   reduced: boolean;
   /** Messages that were left out or summarised. */
   droppedCount: number;
@@ -55,13 +55,13 @@ export interface HistoryReductionResult<M = ChatMessage> {
   beforeTokens: number;
   /** The size of the reduced list. */
   afterTokens: number;
-  /** Why the function `summarize` did not write the summary, where it failed. */
+  /** Why the function `summarize` did not write the summary, if it failed. */
   summaryProblem?: string;
 }
 
 const RULES = { enabled: flag, format: formatRule, ...GRADUATED_RULES };
 
-/** Mask, then summarise where that is enough, then truncate: the newest turns stay whole as long as they fit. */
+/** Mask, then summarise if that is enough, then truncate: the newest turns stay whole as long as they fit. */
 const STAGES: readonly Stage[] = [
   MASK_OUTSIDE,
   { kind: 'summarise', onlyIfEnough: true },
@@ -74,8 +74,21 @@ const STAGES: readonly Stage[] = [
   { kind: 'clip', what: 'results', to: 'max', least: 1, evenMasked: true },
 ];
 
-/** Mask, then summarise, then truncate, stopping at the first that fits. Without memory: each call sees only its list. */
+/**
+ * Mask, then summarise, then truncate, stopping at the first that fits. Without memory: each call sees only its list.
+ *
+ * @example
+ * ```ts
+ * import { HistoryReducer } from 'palimpsest';
+ *
+ * const { messages, reductionStage } = new HistoryReducer().reduce(history, { maxInputChars: 100_000 });
+ * ```
+ */
 export class HistoryReducer {
+  /**
+   * Reduces one list below `maxInputChars` or `maxInputTokens`, and reports the stage that was enough. The list is not
+   * changed.
+   */
   reduce<M extends object = ChatMessage>(
     messages: readonly M[],
     options: HistoryReducerOptions<M>,
@@ -105,7 +118,7 @@ export class HistoryReducer {
   }
 }
 
-/** The format that is named or that the messages have; `chat`, with its pairs, where they are plain text. */
+/** The format that is named or that the messages have; `chat`, with its pairs, if they are plain text. */
 function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
   if (named !== undefined || !Array.isArray(messages)) return resolveFormat<M>(messages, named);
   return resolveFormat<M>(messages, isCertain(messages) ? undefined : 'chat');

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import type { Ledger } from './ledger/ledger.ts';
 
-/** The error for a history that is too large when all that may go has gone. */
+/** The error for a history that is too large after everything possible was cut. */
 export function impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError {
   const { system, user, reasoning, action, observation } = ledger.totals.after;
   const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;

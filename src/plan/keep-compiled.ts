@@ -11,8 +11,8 @@ import type { Policy } from './policy.ts';
 let kept: unknown;
 
 /**
- * Keeps a few small conversations for ever. V8 throws compiled code away at a full collection when no object of the shapes
- * it was compiled for is left: without this, the first `fit` after one takes several times as long.
+ * Keeps a few small conversations forever. At a full garbage collection, V8 discards compiled code if no object of its shapes is left.
+ * Without this, the first `fit` after a collection takes several times as long.
  */
 export function keepCompiled(): void {
   if (kept !== undefined) return;
@@ -20,12 +20,12 @@ export function keepCompiled(): void {
   const file = Array.from({ length: 40 }, (_, i) => `${i + 1}→export const value${i} = compute(${i * i});`);
   const reads = [file.slice(0, 30), file.slice(5, 35), file].map((lines) => lines.join('\n'));
   kept = [
-    // The last call stays open: that too has a shape.
+    // The last call stays open, because an open call has its own shape.
     conversation(slidingWindow({ turns: 1, minTokens: 0 }), [content, content, undefined]),
-    // Reads that refer to those above, so that results are shaped and grouped; then all of them are masked.
+    // Reads that refer to earlier ones, so that results are made smaller and grouped; then all of them are masked.
     conversation(breakEven(), reads),
     conversation(breakEven({ window: 1 }), [...reads, ...reads, `\u001b[1mdone\u001b[0m  \n${content}`]),
-    // Made and forgotten while a result is shaped.
+    // A temporary object while a result is made smaller.
     new Rewriting(''),
     new Numbering(''),
   ];

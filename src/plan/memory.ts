@@ -13,19 +13,19 @@ const conversations = new WeakMap<object, Conversation<unknown>>();
 /** The options that distinguish one planner from another. */
 export interface PlannerKey<M> {
   readonly options: object;
-  /** Values beside the messages that must not have changed either. */
+  /** Other values that must not have changed either. */
   readonly beside: readonly unknown[];
   readonly format: unknown;
-  /** Tells whether later options are these. */
+  /** Returns a function that compares later options with these. */
   sameAs(): (options: unknown, format: unknown) => boolean;
   create(): Planner<M>;
-  /** Whether the cache is known to have died before the request about to be sent. */
+  /** Whether the cache is known to have expired before the next request. */
   readonly isCold: boolean;
 }
 
 /**
- * The planner for a list, with all of it taken in. An agent fits its growing history after every turn: where the list
- * begins with the very objects of the call before and nothing in them has changed, only what is new is planned.
+ * The planner for a list, with all messages added. An agent fits its growing history after every turn. If the list begins with the same
+ * objects as in the previous call and nothing in them has changed, only new messages are planned.
  */
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
@@ -41,7 +41,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   const { planner, seen } = conversation;
   const fresh = messages.slice(planner.ledger.messages.length);
   if (fresh.length === 0) return planner;
-  // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
+  // Removed until this call succeeds: a counter or a policy of the caller may throw in the middle.
   conversations.delete(first);
   planner.take(fresh, { seen });
   if (seen.isComparable) conversations.set(first, conversation);

@@ -11,7 +11,7 @@ describe('notes', () => {
       '[conversation truncated — 7 older messages omitted · recall p_x]',
     );
   });
-  it('the summary stands before the notice', () => {
+  it('the summary comes before the notice', () => {
     expect(noteTexts(NO_NOTES)).toEqual([]);
     expect(noteTexts({ notice: { omitted: 7, handle: '' }, summary: SUMMARY })).toEqual([SUMMARY, NOTICE]);
   });

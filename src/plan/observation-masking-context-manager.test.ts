@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { prose, range } from '../../test/seeds/support.ts';
+import { prose, range } from '../../test/support/chat.ts';
 import {
   ObservationMaskingContextManager,
   type ObservationMaskingOptions,

@@ -13,7 +13,7 @@ export interface ObservationMaskingOptions {
   readonly placeholder?: string;
 }
 
-/** What masking saved so far, in estimated tokens. */
+/** The savings so far, in estimated tokens. */
 export interface TokenSavings {
   /** The size of all observations. */
   readonly totalObservationTokens: number;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { prose, system, toolTurn, user } from '../../test/seeds/support.ts';
+import { prose, system, toolTurn, user } from '../../test/support/chat.ts';
 import { fit } from '../index.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 import { handleOf } from '../store/handle.ts';

@@ -4,11 +4,11 @@ import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
 import { utf8Length } from '../tokens/estimate-tokens.ts';
 import { readToolUse, type ToolKind } from './tool-kind.ts';
 
-/** A result about to be hidden, as a placeholder may describe it. */
+/** The facts of a hidden result that a placeholder may show. */
 export interface HiddenResult {
   /** The turn of the result, counted from 1. */
   readonly turn: number;
-  /** The name of the tool, where the history tells it. */
+  /** The name of the tool, if the history has it. */
   readonly tool: string | undefined;
   /** The text that is hidden. */
   readonly text: string;
@@ -16,9 +16,9 @@ export interface HiddenResult {
   readonly tokens: number;
   /** The call that it answers. */
   readonly callId: string;
-  /** Its call failed. */
+  /** Whether its call failed. */
   readonly isError: boolean;
-  /** Images and files that go with the text, and their bytes. */
+  /** The number of images and files that are hidden with the text. */
   readonly media: number;
   /** The bytes of those images and files. */
   readonly mediaBytes: number;
@@ -29,12 +29,12 @@ export interface HiddenResult {
 /** A user's own placeholder. */
 export type Placeholder = string | ((result: HiddenResult) => string);
 
-/** How a policy writes its placeholders where no handle is shown. */
+/** How a policy writes its placeholders if no handle is shown. */
 export interface PlaceholderStyle {
   write(result: HiddenResult): string;
   /** Law 7 recognises its placeholders. A user's own are not recognised: they keep their wording, followed by the handle. */
   readonly known?: boolean;
-  /** The user's text, where it is always the same. */
+  /** The user's text, if it is always the same. */
   readonly literal?: string;
   /** Parts of the result that stay readable below the placeholder, in every style. */
   keep?(text: string): readonly string[];
@@ -119,7 +119,7 @@ export function failureOf({ isError, text }: Pick<HiddenResult, 'isError' | 'tex
 const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
 
 function readExitCode(text: string): string | undefined {
-  // Most texts hold no such word: to look for that first is quicker than the pattern.
+  // Most texts hold no such word, and this check is faster than the pattern.
   if (!text.includes('xit')) return undefined;
   return EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
 }
@@ -143,14 +143,14 @@ function readErrorLine(text: string): string {
 }
 
 /**
- * `[{tool} result masked -- …]`, in the words of its kind: a read, an edit or a shell under any common name. The arguments
- * of the call tell whether an editor was asked to view.
+ * `[{tool} result masked -- …]`, in the words of its kind: a read, an edit or a shell under any common name. The arguments of the call
+ * show whether an editor was asked to view.
  */
 export function describeResult(tool: string, text: string, args = ''): string {
   return `[${quote(tool, 40) || 'unknown'} result masked -- ${describeText(kindOf(tool, args), text)}]`;
 }
 
-/** A shell stays one whatever it runs: its result has an exit code. */
+/** A shell counts as a shell whatever it runs: its result has an exit code. */
 function kindOf(tool: string, args: string): ToolKind {
   const { kind } = readToolUse(tool, '');
   return kind === 'shell' ? kind : readToolUse(tool, args).kind;
@@ -179,7 +179,7 @@ function readShellResult(text: string): { exitCode: number; stdout: string } | u
   }
 }
 
-/** The placeholder for a result: the policy's own, or the house's where a handle is shown. */
+/** The placeholder for a result: the policy's own, or the house's if a handle is shown. */
 export function writePlaceholder(style: PlaceholderStyle, result: HiddenResult, handle: string): string {
   if (!style.known) return `${clipText(style.write(result), MAX_PLACEHOLDER - handle.length) || '[masked]'}${handle}`;
   if (handle === '') return style.write(result);

@@ -11,7 +11,7 @@ import {
   system,
   toolTurn,
   user,
-} from '../../test/seeds/support.ts';
+} from '../../test/support/chat.ts';
 import {
   type ChatMessage,
   createPlanner,
@@ -42,7 +42,7 @@ describe('planner.add', () => {
     const messages = history(4);
     planner.add(...messages.slice(0, 2));
     const added = range(1, 4).map((turn) => segments(planner.add(...turnOf(messages, turn)).edits));
-    // Each turn has three segments: reply, call and result; system and task stand before.
+    // Each turn has three segments: reply, call and result; system and task come before.
     expect(added).toEqual([[], [4], [7], [10]]);
     expect(segments(planner.plan().edits)).toEqual([4, 7, 10]);
   });

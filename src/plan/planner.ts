@@ -18,31 +18,32 @@ import type { Summarize } from './summary.ts';
 
 export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'coversLater'> {
   readonly policy: Policy;
-  /** What needs a part that is not here is refused. */
+  /** Options that need a missing part are refused. */
   readonly parts?: PlannerParts | undefined;
   readonly maxTokens?: number | undefined;
   readonly model?: string | undefined;
-  /** Epochs taken on a cold cache before, to be taken again. */
+  /** Earlier epochs on a cold cache, to be repeated. */
   readonly epochs?: readonly EpochRecord[] | undefined;
   /** Writes summaries, in place of the policy's own function. */
   readonly summarize?: Summarize | undefined;
-  /** How results are made smaller when they arrive, where it differs from the policy's own. */
+  /** How results are made smaller when they are first sent, if it differs from the policy's own. */
   readonly arrival?: ArrivalOptions | undefined;
-  /** The same where it changes during the history. The planner reads this list whenever it takes messages. */
+  /** The same, if it changes during the history. The planner reads this list whenever it takes messages. */
   readonly arrivalPeriods?: readonly ArrivalPeriod[] | undefined;
-  /** Segments of results that went out as they came, and stay so. */
+  /** Segments of results that were sent whole, and stay whole. */
   readonly sentWhole?: ReadonlySet<number> | undefined;
-  /** Messages that are given as they went out before: their results stay as they are. */
+  /** Messages that are passed as they were sent before: their results stay as they are. */
   readonly sent?: ReadonlySet<M> | undefined;
 }
 
 /** Each round of repairs leaves fewer references. */
 const MOST_ROUNDS = 10;
 
-/** What one call of `add` decided. */
+/** The decisions of one call of `add`. */
 export interface Added {
-  /** The new edits. Only `plan` shows edits that a later message took back. */
+  /** The new edits. Edits that a later message withdrew are only missing in `plan`. */
   readonly edits: readonly Edit[];
+  /** Sizes, masks and the decision, as `fit` would report them for the whole history. */
   readonly report: Report;
 }
 
@@ -51,7 +52,7 @@ interface TakeOptions {
   readonly seen?: Snapshot;
 }
 
-/** A decision, not yet put into words: a history of a thousand turns decides a thousand times. */
+/** A decision without its text, because a history of a thousand turns has a thousand decisions. */
 interface Decided {
   readonly because: Reason;
   readonly masked: number;
@@ -77,7 +78,7 @@ interface Progress {
   readonly state: unknown;
   readonly epoch: number;
   readonly previousTokens: number;
-  /** The furthest that a budget made it go so far. */
+  /** The last stage that a budget has needed so far. */
   readonly stage: ReductionStage | undefined;
   readonly lastChange: Decided | undefined;
 }
@@ -91,14 +92,14 @@ const noProgress = (policy: Policy): Progress => ({
 });
 
 /**
- * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
- * A decision is final once its reply came. A decision about the request that is about to be sent is taken back
- * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
+ * Plans turn by turn: the fold of a policy over the requests that a conversation implies. A decision is final once its reply came. A
+ * decision about the next request is withdrawn if more messages come before the reply, so that the plan is the one `fit` would make of
+ * the whole history.
  */
 export class Planner<M> {
   #ledger: Ledger<M>;
   readonly #parts: PlannerParts;
-  /** Undefined where nothing is made smaller when it arrives. */
+  /** Undefined if no result is made smaller when it is first sent. */
   #arrivals: Arrivals<M> | undefined;
   #copies: Copies<M>;
   readonly #policy: Policy;
@@ -108,10 +109,10 @@ export class Planner<M> {
   readonly #epochs: readonly EpochRecord[];
   readonly #create: () => Parts<M>;
   #mayStartAgain: boolean;
-  /** Results that cannot have been masked before the result in that segment came, which refers to them. */
+  /** For each result, the segment of a later result that refers to it: it was not masked before that one came. */
   #keptTargets: ReadonlyMap<number, number> = new Map();
   #progress: Progress;
-  /** The progress before the request about to be sent, if that one was decided already. */
+  /** The state before the next request, if that request was already decided. */
   #undecided: Progress | undefined;
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
@@ -150,13 +151,13 @@ export class Planner<M> {
     this.#progress = noProgress(policy);
   }
 
-  /** Takes in what is new, and answers what that changes. */
+  /** Adds messages, and returns what changes. */
   add(...messages: readonly M[]): Added {
     this.take(messages);
     return { edits: this.#ledger.takeNewEdits(), report: this.report() };
   }
 
-  /** Like `add`, for those who only want the whole at the end. What is planned is noted in `seen`. */
+  /** Like `add`, for callers that only need the whole at the end. Planned messages are added to `seen`. */
   take(messages: readonly M[], { isCold = false, seen }: TakeOptions = {}): void {
     for (const message of messages) {
       this.#takeOne(message);
@@ -170,8 +171,8 @@ export class Planner<M> {
   }
 
   /**
-   * Decides again from the first message on where a history that was fitted before shows that a result was not masked so early:
-   * a later result refers to it. In that history newer results are small from the start, so masking seems to pay sooner.
+   * Decides again from the first message on, if a fed-back history shows that a result was not masked so early: a later result refers to
+   * it. In such a history newer results are small from the start, so masking seems to pay sooner.
    */
   #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
     arrivals.isContradicted = false;
@@ -186,11 +187,12 @@ export class Planner<M> {
     this.take(messages, { isCold });
   }
 
+  /** All edits so far, as data. */
   plan(): Plan {
     return { version: 1, edits: this.#ledger.edits() };
   }
 
-  /** The messages to send. Those given to a planner must not be changed afterwards: an edited one is a copy of what it was. */
+  /** The messages to send. Messages must not be changed after they were passed to a planner: edited ones are copies of their earlier state. */
   messages(): M[] {
     return this.result().messages;
   }
@@ -212,10 +214,12 @@ export class Planner<M> {
     return broken;
   }
 
+  /** Every text that the messages to send no longer show, oldest first. */
   get hidden(): readonly Hidden[] {
     return this.#ledger.hidden;
   }
 
+  /** The size of the messages to send, in tokens of the counter. */
   get tokens(): number {
     return this.#ledger.tokens;
   }
@@ -235,7 +239,7 @@ export class Planner<M> {
     return this.#ledger;
   }
 
-  /** Frozen, since the next call answers the same object. */
+  /** Frozen, because the next call returns the same object. */
   report(): Report {
     this.#report ??= freezeReport(this.#writeReport());
     return this.#report;
@@ -257,7 +261,7 @@ export class Planner<M> {
     });
   }
 
-  /** The next call answers the same objects: a caller must not change them. Done last: frozen lists are walked more slowly. */
+  /** The next call returns the same objects, so a caller must not change them. Done last, because frozen lists are slower. */
   #freeze(): void {
     const { plan, hidden } = this.#decision ?? {};
     Object.freeze(plan?.edits);
@@ -292,7 +296,7 @@ export class Planner<M> {
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     const { maskedCount } = ledger;
-    // Not taken back with the request: it depends on nothing that this request decides.
+    // Not undone with the request: it does not depend on its decisions.
     this.#arrivals?.take();
     ledger.beginRequest();
     const { state, because } = this.#followPolicy(before.state);
@@ -317,7 +321,7 @@ export class Planner<M> {
     this.#undecided = before;
   }
 
-  /** Changes results whose references lost their target. After that the policy decides again on what is left. */
+  /** Changes results whose references lost their target. Then the policy decides again on the rest. */
   #repair(): boolean {
     if (!this.#arrivals?.repair()) return false;
     for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -334,22 +338,22 @@ export class Planner<M> {
       const cut = this.#cut();
       if (!cut) return decision;
       decision = cut;
-      // The policy may cut what is left, as if it had never seen more.
+      // The policy starts again on the rest, as if it had never seen more.
       this.#followPolicy(this.#policy.init());
       if (!this.#repair()) return decision;
     }
     return decision;
   }
 
-  /** The epochs taken on this request, or on the same with another message before the reply. */
+  /** The recorded epochs of this request, or of the same request with fewer messages before the reply. */
   #takenNow(): EpochRecord[] {
     const { lastRow, messages: all } = this.#ledger;
     return this.#epochs.filter(({ messages }) => lastRow.from < messages && messages <= all.length);
   }
 
   /**
-   * Asks the policy and does what it says. Where turns were left out, it starts again on what is left, as if
-   * it had never seen more.
+   * Asks the policy and applies its decision. If turns were left out, the policy starts again on the rest, as if it had never seen
+   * more.
    */
   #followPolicy(start: unknown): Step<unknown> {
     const ledger = this.#ledger;
@@ -359,7 +363,7 @@ export class Planner<M> {
         return { state: this.#policy.init(), mask: [], because: KEPT };
       maskAll(ledger, step.mask);
       ledger.commit();
-      // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
+      // A policy that asks for a summary knows the results: the summary uses the originals, though they were masked since.
       const removed =
         step.summarize !== undefined &&
         this.#budgetPart().summariseTurns(ledger, this.#summary, {
@@ -371,13 +375,13 @@ export class Planner<M> {
     }
   }
 
-  /** Whether a result that is yet to come refers to this one. */
+  /** Whether a later result refers to this one. */
   #isKept(segment: number): boolean {
     const referrer = this.#keptTargets.get(segment);
     return referrer !== undefined && referrer >= this.#ledger.startOf(this.#ledger.messages.length);
   }
 
-  /** Masks what an epoch that was forced on this request masked. */
+  /** Repeats the forced epochs of this request. */
   #force(epochs: readonly EpochRecord[]): number {
     if (epochs.length === 0) return 0;
     const end = Math.max(...epochs.map(({ before = 0 }) => before));
@@ -386,7 +390,7 @@ export class Planner<M> {
     return maskAll(this.#ledger, segments);
   }
 
-  /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */
+  /** Brings the history below every limit. Returns the cut for the last limit that it exceeded. */
   #cut(): Cut | undefined {
     let decision: Cut | undefined;
     for (const budget of this.#budgets) {
@@ -398,7 +402,7 @@ export class Planner<M> {
     return decision;
   }
 
-  /** A policy of the caller's own may ask for a summary without having said that it would. */
+  /** A custom policy may ask for a summary without declaring `leavesOut`. */
   #budgetPart(): BudgetPart {
     return this.#parts.budget ?? refuse('budget', 'for a policy that summarises');
   }
@@ -416,7 +420,7 @@ export class Planner<M> {
 const KEPT = { act: 'wait', because: 'a later result refers to one that would go' } as const;
 const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
 
-/** Not what a policy's reason holds: that may be the caller's own. */
+/** Does not freeze the details of a policy's reason: they may be the caller's own objects. */
 function freezeReport(report: Report): Report {
   for (const part of Object.values(report)) Object.freeze(part);
   for (const sizes of Object.values(report.byKind)) {

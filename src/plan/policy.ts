@@ -3,117 +3,126 @@ import { anything, badOption, checkOptions, count, defined, flag, func, names, p
 import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
 import type { Prices } from './prices.ts';
-import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
 import type { Budget } from './stages/stage.ts';
 import type { SummaryWriter } from './summary.ts';
 import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
+import {
+  type Ages,
+  agesOf,
+  hasLeftWindow,
+  type KindShares,
+  newlyOutside,
+  startCursor,
+  type WindowCursor,
+} from './window-by-kind.ts';
 
 /** A tool result as the next request would carry it. */
 export interface Observation {
   /** Index into the view of the history. */
   readonly segment: number;
-  /** The turn it belongs to, counted in the history as it goes out. */
+  /** Its turn, counted in the history as it is sent. */
   readonly turn: number;
-  /** The name of the tool, where the history tells it. */
+  /** The name of the tool, if the history has it. */
   readonly tool: string | undefined;
   /** The call that it answers. */
   readonly callId: string | undefined;
-  /** The text as it goes out. */
+  /** The text as it is sent. */
   readonly text: string;
   /** The size of the text. */
   readonly tokens: number;
-  /** Its call failed. */
+  /** Whether its call failed. */
   readonly isError: boolean;
   /** The caller's own marks on the message. */
   readonly tags: readonly string[];
-  /** Its text is a placeholder already. */
+  /** Whether its text is already a placeholder. */
   readonly masked: boolean;
-  /** What its tool does; 'other' unless the policy asks for kinds. */
+  /** The kind of its tool; 'other' unless the policy uses kinds. */
   readonly kind: ToolKind;
-  /** A newer read that shows all that this one shows, where the policy asks for kinds. */
+  /** A newer read that shows everything in this one, if the policy uses kinds. */
   readonly coveredBy: Observation | undefined;
-  /** The older reads that this one is the first to cover. */
+  /** The older reads that this one covers first. */
   readonly covers: readonly Observation[];
-  /** The results that refer to it or that it refers to, directly or through others. Undefined where there are none. */
+  /** The results that refer to it or that it refers to, directly or through others. Undefined if there are none. */
   readonly group: ObservationGroup | undefined;
 }
 
-/** Results that refer to each other. All of them stay until the last of them may go. */
+/** Results that refer to each other. All of them stay until the last of them may be masked. */
 export interface ObservationGroup {
   readonly members: Iterable<Observation>;
-  /** The newest of each kind. */
+  /** The newest result of each kind. */
   readonly newest: Iterable<Observation>;
 }
 
-/** What a policy sees of one request: everything as masked so far. */
+/** The view of a policy on one request, with all masks so far. */
 export interface RequestView {
-  /** How many turns go out. */
+  /** The number of turns that are sent. */
   readonly turns: number;
   /** The size of the whole request, system prompt and tools included. */
   readonly tokens: number;
-  /** The results that go out, oldest first. */
+  /** The results that are sent, oldest first. */
   readonly observations: readonly Observation[];
-  /** The first of them that could be masked and is not; all before it are settled. */
+  /** The first result that could be masked and is not. All before it are final. */
   readonly frontier: number;
-  /** How many older messages were left out before. */
+  /** The number of older messages that were left out. */
   readonly omitted: number;
   /** Grows when visible results become smaller, or may no longer be masked: sums over them must be recomputed. */
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
   readonly maskable: (observation: Observation) => boolean;
-  /** What a mask of this result saves; 0 if there can be none. */
+  /** The tokens that a mask of this result saves; 0 if it cannot be masked. */
   gain(observation: Observation): number;
-  /** The size of all texts that go out, system prompt and tools included: framing and ids apart. */
+  /** The size of all texts that are sent, with system prompt and tools, without framing and ids. */
   readonly text: number;
-  /** The same of one turn; turn 0 is what comes before the first reply. */
+  /** The same of one turn; turn 0 is everything before the first reply. */
   textOf(turn: number): number;
   /** The same of all requests before this one together, with each text as it is sent now. */
   readonly carried: number;
   /** The same of everything before a result. */
   textBefore(observation: Observation): number;
-  /** Whether the provider's cache is known to have died before this request. */
+  /** Whether the provider's cache is known to have expired before this request. */
   readonly isCold: boolean;
   /** Whether a result that is new in this request refers to an older one. */
   readonly hasNewReferences: boolean;
 }
 
-/** An epoch that nothing in the history explains: the request it was taken on. Kept by the caller, and given again. */
+/** An epoch that the history does not show: the request on which it was taken. The caller keeps it and passes it again. */
 export interface EpochRecord {
-  /** How many turns the request had. */
+  /** The number of turns of the request. */
   readonly turns: number;
-  /** How many messages the request had. */
+  /** The number of messages of the request. */
   readonly messages: number;
-  /** Where it was forced: what may go of the results before this segment. Without it, the cache was cold. */
+  /** For a forced epoch: results before this segment may be masked. Without it, the cache was cold. */
   readonly before?: number;
-  /** Results inside the window went too, but for the newest turn's. */
+  /** Whether results inside the window were masked too, except those of the newest turn. */
   readonly inside?: true;
 }
 
-/** Why a policy did what it did. */
+/** The reason of a decision. */
 export interface Reason {
   /** The decision. */
   readonly act: 'mask' | 'wait' | 'off' | 'cold-cache';
   /** One line for people. */
   readonly because: string;
+  /** The numbers behind the decision, by name, such as `rent` and `price`. */
   readonly [detail: string]: unknown;
 }
 
-/** What a policy answers for one request. */
+/** The decision of a policy about one request. */
 export interface Step<S> {
-  /** Handed to the next step. */
+  /** Passed to the next step. */
   readonly state: S;
   /** Segments to mask from now on. A policy can only add. */
   readonly mask: readonly number[];
-  /** How many of the oldest turns to replace by a summary. */
+  /** The number of oldest turns to replace by a summary. */
   readonly summarize?: number;
   /** Shown in reports. */
   readonly because: Reason;
 }
 
-/** How many of the last turns a policy keeps whole that names no window. */
+/** The default window: the number of last turns that stay whole. */
 export const DEFAULT_WINDOW = 10;
 
-/** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
+/** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory except the state. */
 export interface Policy<S = unknown> {
   /** Shown in reports. */
   readonly name?: string;
@@ -121,35 +130,35 @@ export interface Policy<S = unknown> {
   init(): S;
   /** Called once for each request: before each reply, and for the one about to be sent. */
   step(state: S, request: RequestView): Step<S>;
-  /** How many turns stay whole when the budget forces a cut. 10 if not given. */
+  /** The number of turns that stay whole when the budget forces a cut. 10 if not given. */
   readonly window?: number;
-  /** Results that may go when a budget or a threshold forces a cut. By default all that are outside the window. */
+  /** Results that may be masked when a budget or a threshold forces a cut. By default all that are outside the window. */
   outside?(request: RequestView): readonly number[];
-  /** Results that may go, oldest first, where that is not enough for the budget. By default all but the newest turn's. */
+  /** Results that may be masked, oldest first, if that is not enough for the budget. By default all except those of the newest turn. */
   inside?(request: RequestView): readonly number[];
-  /** Thresholds mask nothing: only a budget does. */
+  /** Whether only a budget masks, and thresholds do not. */
   readonly ignoresThresholds?: boolean;
-  /** How its placeholders are written where no handle is shown. The house's way if not given. */
+  /** How its placeholders are written if no handle is shown. The house's way if not given. */
   readonly style?: PlaceholderStyle;
   /** A budget of its own, above which the engine reduces the history. */
   readonly limit?: Budget;
-  /** Its steps ask for summaries, which leave whole turns out. */
+  /** Whether its steps ask for summaries, which leave out whole turns. */
   readonly leavesOut?: boolean;
-  /** Writes the summaries that it asks for; the rules do if not given. */
+  /** Writes the requested summaries; the built-in rules do if not given. */
   readonly summarize?: SummaryWriter<unknown>;
-  /** Recognises calls, if it asks for the kinds of tools. */
+  /** Recognises calls, if it uses the kinds of tools. */
   readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
-  /** How long the cache lives that it reckons with. */
+  /** The cache life that it assumes. */
   readonly cacheLifeMs?: number;
-  /** The prices it decides by. Its state must not depend on them: the same policy at other prices goes on with it. */
+  /** The prices it decides by. Its state must not depend on them: the same policy at other prices continues with it. */
   readonly prices?: Prices;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number;
-  /** Which part of them stays then. Head and tail if not given. */
+  /** The part of a cut result that stays. Head and tail if not given. */
   readonly truncation?: Truncation;
-  /** How results are made smaller when they first go out, where the caller does not say. */
+  /** How results are made smaller when they are first sent, if the caller does not say. */
   readonly arrival?: ArrivalOptions;
-  /** Requests that mask also shorten the old texts of edits behind the first mask. */
+  /** Whether requests that mask also shorten the old texts of edits after the first mask. */
   readonly oldTexts?: boolean;
 }
 
@@ -159,7 +168,7 @@ export type Truncation = 'head' | 'tail' | 'both';
 /** Options that every maker takes. */
 export interface CommonOptions {
   /**
-   * Results of that size or less are left alone. @default 80, or 0 for the policies of others (`graduated`,
+   * Results of this size or less stay. @default 80, or 0 for the policies of others (`graduated`,
    * `firstAndLast`, `oldestBatch`)
    */
   readonly minTokens?: number;
@@ -169,41 +178,41 @@ export interface CommonOptions {
   readonly onlyTools?: readonly string[];
   /** Results with one of these tags stay, however old. @default none */
   readonly keepTags?: readonly string[];
-  /** Results with one of these tags go at once, whatever else holds. @default none */
+  /** Results with one of these tags are masked at once, whatever the other options say. @default none */
   readonly removeTags?: readonly string[];
   /** Results of failed calls stay. @default false */
   readonly keepErrors?: boolean;
-  /** Results for which it answers true stay. @default none */
+  /** Results for which it returns true stay. @default none */
   readonly pinned?: (observation: Observation) => boolean;
   /**
-   * Results leave the window the sooner the quicker their kind goes cold: reads after the whole window, searches after
-   * ⅔ of it, shell output ⅓, edit results ⅕, a read that a newer one covers at once. Or shares of your own.
+   * Results leave the window sooner if their kind is quoted less: reads after the whole window, searches after ⅔ of it, shell output ⅓,
+   * edit results ⅕, a read that a newer one covers at once. Or shares of your own.
    * @default true for `breakEven`, else false
    */
   readonly windowByKind?: boolean | KindShares;
   /**
-   * A larger result is cut to this size when it arrives, head and tail: before it is cached, that costs nothing.
+   * A larger result is cut to this size before it is first sent, head and tail, when that costs no cache.
    * @default no limit
    */
   readonly maxResultTokens?: number;
-  /** Results are cleaned when they first go out. @default true for `breakEven`, else false */
+  /** Results are cleaned when they are first sent. @default true for `breakEven`, else false */
   readonly clean?: boolean;
   /**
-   * Lines that the model can still see are replaced by a reference when a result first goes out. @default true for
+   * Lines that the model can still see are replaced by a reference when a result is first sent. @default true for
    * `breakEven`, else false
    */
   readonly references?: boolean;
   /**
-   * A longer output of a shell is cut when it first goes out, to its ends and the lines about failures. @default false
+   * Longer shell output is cut when it is first sent, to its ends and the lines about failures. @default false
    */
   readonly shellOutput?: boolean | number;
   /**
-   * A request that masks also shortens the texts that edits replaced (`old_string` and the like), where they come behind the first
+   * A request that masks also shortens the texts that edits replaced (`old_string` and the like), if they come after the first
    * mask. Off unless given: models may imitate shortened calls.
    * @default false
    */
   readonly oldTexts?: boolean;
-  /** Tools whose kind their name does not tell. @default none */
+  /** The kinds of tools whose names do not show it. @default none */
   readonly toolKinds?: Readonly<Record<string, ToolKind>>;
   /** The words in place of a masked result: a text, or a function of the result. @default tool, subject and size */
   readonly placeholder?: Placeholder;
@@ -239,7 +248,7 @@ function areKinds(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every((kind) => KINDS.includes(kind));
 }
 
-/** Whether a policy's options and the laws let a result go. */
+/** Whether a policy's options and the laws allow masking a result. */
 export type Eligible = (observation: Observation, request: RequestView) => boolean;
 
 interface Body<S> {
@@ -255,13 +264,13 @@ interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | '
   readonly rules: Parameters<typeof checkOptions>[2];
   readonly minTokens?: number;
   readonly summarize?: SummaryWriter<unknown> | undefined;
-  /** False where name and options do not tell what it does. */
+  /** False if name and options do not determine the policy. */
   readonly isNamed?: boolean;
-  /** Its rule is a window in turns, which knows the kinds itself. */
+  /** Whether its rule is a window in turns, which handles kinds itself. */
   readonly isWindow?: boolean;
-  /** Kinds make a difference unless the caller says otherwise. */
+  /** The default of the option `windowByKind`. */
   readonly windowByKind?: boolean;
-  /** How results are made smaller when they arrive, unless the caller says otherwise. */
+  /** The default of how results are made smaller when they are first sent. */
   readonly arrival?: ArrivalOptions;
 }
 
@@ -275,7 +284,7 @@ interface Tagged<S> {
 /** Makes a policy from its own rule and the options that all share. */
 export function createPolicy<S>(make: Make<S>): Policy {
   checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
-  // The caller may change his own; a policy that was made stays what it is.
+  // Copied, because the caller may change the options later.
   const options = copyOf(make.options);
   const window = make.window ?? DEFAULT_WINDOW;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
@@ -286,7 +295,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
   const expired = eligibleResults({ ...options, minTokens: 0 }, ages);
   const own: Fold<S> = {
     init: () => make.init(),
-    // Where results ripen at different times, what was passed over once is looked at again.
+    // If results leave their windows at different times, results that were skipped once are checked again.
     step: (state, request) => make.step(isWaiting ? make.init() : state, request, eligible),
   };
   const policy: Policy = {
@@ -316,7 +325,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
 const arrivalOf = ({ clean, references, shellOutput }: CommonOptions): ArrivalOptions =>
   defined({ clean, references, shellOutput });
 
-/** Masks what has one of these tags as well, whatever the policy decides. */
+/** Also masks results with one of these tags, whatever the policy decides. */
 function withTags<S>({ init, step }: Fold<S>, tags: readonly string[]): Fold<Tagged<S>> {
   return {
     init: () => ({ own: init(), seen: 0 }),
@@ -328,7 +337,7 @@ function withTags<S>({ init, step }: Fold<S>, tags: readonly string[]): Fold<Tag
   };
 }
 
-/** Lists and tables are copied, functions are what they are. */
+/** Copies lists and tables. Functions are shared. */
 function copyOf(options: CommonOptions): CommonOptions {
   const copy = (value: unknown): unknown => {
     if (Array.isArray(value)) return [...value];
@@ -352,20 +361,20 @@ export interface PolicySpec {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Kept apart, so that a policy made by spreading another one has none. */
+/** Not a field of the policy, so that a policy made by spreading another one has none. */
 const specs = new WeakMap<object, { readonly spec: PolicySpec; readonly key: string }>();
 
-/** Options that are data tell what a policy does; functions do not. */
+/** A policy whose options are plain data can be recorded. One with functions cannot. */
 export function withSpec(policy: Policy, spec: PolicySpec): Policy {
   const hasFunction = Object.values(spec.options).some((value) => typeof value === 'function');
   if (!hasFunction) specs.set(policy, { spec, key: JSON.stringify(spec) });
   return policy;
 }
 
-/** The name and options that a policy was made with; undefined where they do not tell what it does. */
+/** The name and options that a policy was made with; undefined if they do not determine it. */
 export const specOf = (policy: Policy): PolicySpec | undefined => specs.get(policy)?.spec;
 
-/** Whether two policies decide alike: the same one, or made by the same maker with the same options. */
+/** Whether two policies always decide the same: the same object, or the same maker with the same options. */
 export function isSamePolicy(a: Policy | undefined, b: Policy | undefined): boolean {
   if (a === b || !a || !b) return a === b;
   const key = specs.get(a)?.key;
@@ -380,7 +389,7 @@ function styleOf(name: string, placeholder: Placeholder | undefined): Placeholde
   throw badOption(`${name} option placeholder`, 'a function or a text of 1 to 250 characters', placeholder);
 }
 
-/** With `ages`, only what has left the window of its kind. */
+/** With `ages`, only results that have left the window of their kind. */
 function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
   const { minTokens = 0, keepErrors = false, pinned } = options;
   const [keepTools, onlyTools] = [setOf(options.keepTools), setOf(options.onlyTools)];
@@ -392,7 +401,7 @@ function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
     if (keepErrors && observation.isError) return false;
     if (keepTools?.has(observation.tool ?? '') || (onlyTools && !onlyTools.has(observation.tool ?? ''))) return false;
     if (keepTags && observation.tags.some((tag) => keepTags.has(tag))) return false;
-    if (ages && !isRipe(observation, request, ages)) return false;
+    if (ages && !hasLeftWindow(observation, request, ages)) return false;
     return !pinned?.(observation) && request.maskable(observation);
   };
 }
@@ -421,7 +430,7 @@ interface Window<S> extends Body<S> {
   readonly isWindow: true;
 }
 
-/** The rule of all windows: mask what has left it, looking at each result once. */
+/** The rule of all windows: masks results that have left the window, and looks at each result once. */
 export function windowOf(
   window: number,
   { windowByKind = false, references }: CommonOptions,
@@ -456,14 +465,14 @@ function plainWindowOf(window: number, turnOf: (request: RequestView) => number)
 const NO_MASK: number[] = [];
 Object.freeze(NO_MASK);
 
-function kindWindowOf(ages: Ages, turnOf: (request: RequestView) => number): Window<Ripe> {
+function kindWindowOf(ages: Ages, turnOf: (request: RequestView) => number): Window<WindowCursor> {
   return {
     isWindow: true,
-    init: noRipe,
+    init: startCursor,
     step(state, request, eligible) {
-      const { ripe, fresh } = ripen(state, request, ages, turnOf(request));
+      const { cursor, fresh } = newlyOutside(state, request, ages, turnOf(request));
       const mask = fresh.filter((observation) => eligible(observation, request)).map(({ segment }) => segment);
-      return { state: ripe, mask, because: mask.length > 0 ? LEFT : NOTHING_LEFT };
+      return { state: cursor, mask, because: mask.length > 0 ? LEFT : NOTHING_LEFT };
     },
   };
 }
@@ -472,8 +481,19 @@ const LEFT: Reason = { act: 'mask', because: 'results left the window' };
 const NOTHING_LEFT: Reason = { act: 'wait', because: 'no result left the window' };
 
 /**
- * A policy without memory: it chooses among the results of a request, and what it chose stays chosen.
- * The options that every maker takes may follow; results that they protect are not masked.
+ * A policy without memory: it chooses among the results of a request, and its choices stay. The common options of all policies may
+ * follow; results that they protect are not masked.
+ *
+ * @example
+ * ```ts
+ * import { fit, stateless } from 'palimpsest';
+ *
+ * // Masks every result that is longer than 2,000 tokens and older than five turns.
+ * const policy = stateless(({ observations, turns }) =>
+ *   observations.filter(({ tokens, turn }) => tokens > 2000 && turns - turn >= 5),
+ * );
+ * const { messages } = fit(history, { policy });
+ * ```
  */
 export function stateless(
   choose: (request: RequestView) => readonly Observation[],

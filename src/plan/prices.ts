@@ -13,7 +13,7 @@ import {
   text,
 } from '../options.ts';
 
-/** What a provider bills, as multiples of its base price for input: a cached token, and one that is not. */
+/** A provider's prices of cached and new tokens, as multiples of its base price for input. */
 export interface Prices {
   /** Shown in reports; `--prices` takes it. */
   readonly name: string;
@@ -21,7 +21,7 @@ export interface Prices {
   readonly read: number;
   /** The price of a token that is written to the cache. */
   readonly write: number;
-  /** A token that is written for minutes, and one that is written for an hour, where the provider tells them apart. */
+  /** A token that is written for minutes, and one that is written for an hour, if the provider distinguishes them. */
   readonly writes?: WritePrices;
   /** How long a cached prefix lives, counted from its last use. */
   readonly lifeMs: number;
@@ -29,7 +29,7 @@ export interface Prices {
   readonly leastTokens: number;
   /** How the cache finds the start of a prompt. */
   readonly lookup: CacheLookup;
-  /** When it was read, and where. */
+  /** The day on which the price was read. */
   readonly date: string;
   /** The page of the price. */
   readonly source: string;
@@ -42,14 +42,16 @@ export interface WritePrices {
 }
 
 /**
- * How a cache finds the start of a prompt again. With markers: only what was written at one, at most `lookBackBlocks` blocks
- * before a marker of the new request. Else any prefix, rounded down to whole steps of `stepTokens`.
+ * How a cache finds the start of a prompt again. With markers: only a prefix that was written at a marker, at most `lookBackBlocks`
+ * blocks before a marker of the new request. Otherwise any prefix, rounded down to whole steps of `stepTokens`.
  */
 export type CacheLookup =
+  /** The number of blocks before a marker in which an earlier one is looked for. */
   | { readonly kind: 'markers'; readonly lookBackBlocks: number }
+  /** The length of a cached prefix is a multiple of `stepTokens`. */
   | { readonly kind: 'prefix'; readonly stepTokens: number };
 
-/** A user's own prices. By default the cache never dies, has no least size and finds any prefix, to the token. */
+/** A user's own prices. By default the cache never expires, has no minimum size and finds any prefix, to the token. */
 export type OwnPrices = Pick<Prices, 'read' | 'write'> & Partial<Prices>;
 
 const MINUTE = 60_000;
@@ -90,7 +92,7 @@ function list(name: string, prices: Omit<Prices, 'name' | 'date' | 'source'>, so
   return Object.freeze({ name, ...prices, date: '2026-08-08', source });
 }
 
-/** The price list that an option names or holds. `of` is what to call the option when it is wrong. */
+/** The price list that an option names or holds. `of` names the option in an error. */
 export function toPrices(of: string, prices: unknown): Prices {
   if (typeof prices === 'string') return named(of, prices);
   if (typeof prices !== 'object' || prices === null)
@@ -103,10 +105,11 @@ export function toPrices(of: string, prices: unknown): Prices {
 
 function toLookup(of: string, lookup: CacheLookup): CacheLookup {
   const { kind } = given(of, lookup);
-  const [field, expected] = FIELDS.get(kind) ?? [];
-  if (!field || !expected) throw badOption(`${of} option kind`, `one of '${[...FIELDS.keys()].join("', '")}'`, kind);
+  const known = FIELDS.get(kind);
+  if (!known) throw badOption(`${of} option kind`, `one of '${[...FIELDS.keys()].join("', '")}'`, kind);
+  const [field, expected] = known;
   checkOptions(of, lookup, { kind: anything, [field]: expected }, [field]);
-  // In one order: a gateway compares prices with those it recorded.
+  // In a fixed order: a gateway compares prices with recorded ones.
   return { kind, [field]: (lookup as Readonly<Record<string, unknown>>)[field] } as CacheLookup;
 }
 
@@ -143,9 +146,9 @@ export interface SplitPrompt {
   readonly cached: number;
   /** Not read from the cache. */
   readonly written: number;
-  /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
+  /** Of `written`: not written to the cache either. Absent if the provider does not report it. */
   readonly uncached?: number;
-  /** Of `written`: written to the cache for an hour. Not there where the provider does not tell. */
+  /** Of `written`: written to the cache for an hour. Absent if the provider does not report it. */
   readonly hourWritten?: number;
 }
 
@@ -158,7 +161,7 @@ export interface InputRates {
   readonly writes?: WritePrices | undefined;
 }
 
-/** The cost of a prompt. Where the provider does not tell `uncached`, all tokens that were not read cost as much as a write. */
+/** The cost of a prompt. If the provider does not report `uncached`, all tokens that were not read cost as much as a write. */
 export function inputCost(
   { cached, written, uncached = 0, hourWritten }: SplitPrompt,
   { read, write, base = 1, writes }: InputRates,
@@ -180,7 +183,7 @@ const MODELS: readonly (readonly [RegExp, PriceName])[] = [
   [/deepseek/, 'deepseek'],
 ];
 
-/** The price list of a model, if its name tells. */
+/** The price list of a model. Undefined if its name is unknown. */
 export function pricesOf(model: string): Prices | undefined {
   const name = MODELS.find(([pattern]) => pattern.test(model.toLowerCase()))?.[1];
   return name && priceLists[name];

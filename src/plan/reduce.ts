@@ -5,7 +5,7 @@ import { type MaskCandidates, mask } from './stages/mask.ts';
 import { type Budget, type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarise } from './stages/summarise.ts';
 
-/** Brings a history below its budget. Returns how far it had to go; undefined where it fits already. */
+/** Brings a history below its budget. Returns the last stage that was needed; undefined if it already fits. */
 export function reduce<M>(
   ledger: Ledger<M>,
   budget: Budget,
@@ -25,7 +25,7 @@ export function reduce<M>(
   return reached;
 }
 
-/** A mask loses no decision, so it goes on to the target. Everything else waits until the budget itself is exceeded. */
+/** A mask loses no decision, so masking continues to the target. Everything else waits until the budget itself is exceeded. */
 const limitOf = (stage: Stage, { max, target }: Budget): number =>
   stage.kind === 'mask' && stage.which === 'inside' ? target : max;
 

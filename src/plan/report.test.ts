@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { history, pair, prose, range, toolTurn, user } from '../../test/seeds/support.ts';
+import { history, pair, prose, range, toolTurn, user } from '../../test/support/chat.ts';
 import {
   type ChatMessage,
   clearToolUses,
@@ -38,7 +38,7 @@ describe.each(settings)('the numbers of a report add up: %s', (_, options) => {
   const framing = 4;
   const beside = fit([], { ...options, format: 'chat', maxTokens: 1_000_000 }).report.tokens.before;
 
-  it('kinds, framing and what stands beside sum up to the whole', () => {
+  it('kinds, framing and overhead add up to the whole', () => {
     expect(sum(report, 'before', 'tokens') + framing * messages.length + beside).toBe(report.tokens.before);
     expect(sum(report, 'after', 'tokens') + framing * fitted.length + beside).toBe(report.tokens.after);
     expect(sum(report, 'before', 'chars')).toBe(report.chars.before);

@@ -5,16 +5,17 @@ import type { EpochRecord } from './policy.ts';
 import type { ReductionStage } from './stages/stage.ts';
 import type { SummaryAuthor } from './summary.ts';
 
-/** What was decided about the request, with its numbers and a one-line reason. */
+/** The decision about a request, with its numbers and a one-line reason. */
 export interface Decision {
   /** The decision. */
   readonly act: 'mask' | 'wait' | 'over-limit' | 'cold-cache' | 'off';
   /** One line for people. */
   readonly because: string;
+  /** The numbers behind the decision, by name, such as `rent` and `price`. */
   readonly [detail: string]: unknown;
 }
 
-/** Something the caller's request must carry besides the messages. */
+/** A field and a header that the caller's request must carry. */
 export interface Requirement {
   /** A field of the request's body. */
   readonly field: string;
@@ -26,21 +27,21 @@ export interface Requirement {
   readonly headerValue: string;
 }
 
-/** What a plan did, and why it did nothing. Sizes are estimates of the counter in use. */
+/** The effect of a plan, and the reason if there is none. Sizes are estimates of the counter in use. */
 export interface Report {
   /** The size of the list that came in, and of the list to send. */
   readonly tokens: { readonly before: number; readonly after: number };
   /** The same in characters. */
   readonly chars: { readonly before: number; readonly after: number };
-  /** The same for each sort of content. */
+  /** The same for each kind of content. */
   readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
-  /** The number of edits of each sort. */
+  /** The number of edits of each kind. */
   readonly edits: {
     /** Results that are masked. */
     readonly mask: number;
-    /** Results that are cut, and calls whose old text is. */
+    /** Results that are cut, and calls with shortened old texts. */
     readonly clip: number;
-    /** Results that were made smaller when they first went out: cleaned, with references, or the output of a shell. */
+    /** Results that were made smaller when they were first sent: cleaned, with references, or the output of a shell. */
     readonly shape: number;
     /** Messages that are left out. */
     readonly drop: number;
@@ -53,34 +54,34 @@ export interface Report {
   readonly maskedChars: number;
   /** The last stage that the budget needed. */
   readonly reductionStage?: ReductionStage;
-  /** The author of the summary that is sent, where this conversation wrote one. */
+  /** The author of the summary that is sent, if this conversation wrote one. */
   readonly summary?: SummaryAuthor;
-  /** How many requests changed what earlier ones had sent. */
+  /** The number of requests that changed earlier messages. */
   readonly epoch: number;
-  /** Where this request took an epoch because the cache was cold: keep it, and give it in `facts.epochs` from now on. */
+  /** Set if this request took an epoch because the cache was cold. Keep it, and pass it in `facts.epochs` from now on. */
   readonly record?: EpochRecord;
   /** The message of the first result that could be masked and is not. */
   readonly frontier?: number;
-  /** What a prompt cache would hold of this request, and what it must write again of the last one. */
+  /** The tokens of this request that a prompt cache has, and those of the last one that it must write again. */
   readonly cache: { readonly cached: number; readonly rewritten: number };
   /** The message of the list that came in before which a cache marker lets the unedited prefix be found. */
   readonly cacheMarkers: readonly number[];
   /** Options that the request must set before the provider accepts it. */
   readonly requires: readonly Requirement[];
-  /** False where a budget could not be met: `fit` throws then, a planner tells. */
+  /** False if a budget could not be met. `fit` throws then; a planner reports it here. */
   readonly withinBudget: boolean;
   /** About this request. */
   readonly decision: Decision;
-  /** About the last request that changed what earlier ones had sent, if that was not this one. */
+  /** About the last request that changed earlier messages, if that was not this one. */
   readonly lastChange?: Decision;
 }
 
-/** Facts that only the fold over the requests knows. */
+/** The state of the fold over the requests. */
 export interface Progress {
   readonly decision: Decision;
   readonly epoch: number;
   readonly stage: ReductionStage | undefined;
-  /** The size of the request before this one. */
+  /** The size of the previous request. */
   readonly previousTokens: number;
   readonly requires: readonly Requirement[];
   readonly withinBudget: boolean;

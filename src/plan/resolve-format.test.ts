@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { samples } from '../formats/samples.test-data.ts';
+import { samples } from '../../test/support/format-samples.ts';
 import { detectFormat, fit, fitAndStore, HistoryReducer, PalimpsestError, slidingWindow } from '../index.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 

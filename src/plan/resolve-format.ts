@@ -5,7 +5,7 @@ import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { kindOfValue } from '../options.ts';
 import { fitsNone, readsLittle } from './unknown-format.ts';
 
-/** The format of a list: the one that is named, or the one it has. Throws where the format reads little of its text. */
+/** The format of a list: the named one, or the detected one. Throws if the format reads little of its text. */
 export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
   if (!Array.isArray(messages)) {
     const message = `Expected a list of messages but found ${kindOfValue(messages)}; pass the array itself`;
@@ -26,7 +26,7 @@ function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | und
   return name === undefined ? undefined : (formatByName(name) as unknown as Format<M>);
 }
 
-/** Plain text without a system message might be anybody's: then a note goes in as a user message, which all accept. */
+/** Plain text without a system message may have any format. A note is then a user message, which all formats accept. */
 function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
   const name = guessFormat(messages);
   if (name !== 'openai-chat' || isCertain(messages)) return name;

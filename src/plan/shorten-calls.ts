@@ -6,12 +6,12 @@ import type { ReadToolUse } from './ledger/read-coverage.ts';
 import type { Call, Result } from './ledger/rows.ts';
 import { failureOf, subjectOf } from './placeholder.ts';
 
-/** An old text goes this many turns after its call. */
+/** An old text is shortened this many turns after its call. */
 const AGE = 2;
 
 /**
- * Shortens the old texts of edits that come behind the first change of this request: a provider's cache is written again from there
- * on anyway. Decides by the history as it is sent, so that one that was fed back is shortened alike.
+ * Shortens the old texts of edits after the first change of this request: from there on, a provider's cache is written again anyway. It
+ * decides by the history as it is sent, so a fed-back history is shortened in the same way.
  */
 export function shortenCalls<M>(ledger: Ledger<M>, toolUse: ReadToolUse): void {
   const change = ledger.firstChange();
@@ -25,7 +25,7 @@ export function shortenCalls<M>(ledger: Ledger<M>, toolUse: ReadToolUse): void {
     const short = hasFailed(result) ? undefined : shortenedArguments(call, tool, toolUse);
     if (short !== undefined && ledger.shortenCall(call, short)) isShortened = true;
   }
-  // Sums over the texts that are sent must be made again.
+  // Sums over the sent texts must be computed again.
   if (isShortened) ledger.revision += 1;
 }
 
@@ -36,7 +36,7 @@ const FAILURE =
 const hasFailed = (result: Result): boolean =>
   failureOf(result) !== undefined || FAILURE.test(headOf(result.text.trimStart().split('\n', 1)[0] ?? '', 200));
 
-/** The arguments of an edit without its old texts; undefined where all of them stay. */
+/** The arguments of an edit without its old texts; undefined if all of them stay. */
 function shortenedArguments(
   { args, isProse }: Call,
   tool: string | undefined,
@@ -44,7 +44,7 @@ function shortenedArguments(
 ): string | undefined {
   if (isProse || toolUse(tool, args).kind !== 'edit') return undefined;
   const short = shortenOldTexts(args);
-  // The placeholder of its result names the same subject as before, and its result is shaped alike.
+  // The placeholder of its result must name the same subject, and its result must be made smaller in the same way.
   const isSame =
     short !== undefined && subjectOf(short) === subjectOf(args) && shownBy(tool, short) === shownBy(tool, args);
   return isSame ? short : undefined;

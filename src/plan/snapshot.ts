@@ -3,17 +3,17 @@ type Owner = Fields | readonly unknown[];
 
 export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** A message with more in it is quicker planned than compared; one that holds itself has no end. */
+/** Planning a larger message is faster than comparing it; a message that contains itself has no end. */
 const MOST_VALUES = 2000;
 
 /**
- * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
- * changed in place. A key that is renamed moves to the end, so the last one tells; not noticed is only an object whose last
- * keys were all deleted and written anew with the same values in the same order, some under other names but not the last,
- * and what no JSON shows: symbols, hidden properties, names in a list, frozen or not.
+ * Every object in some messages, and all their values in order, to detect changes in place. A renamed key moves to the end, so the last
+ * key reveals it. Two changes are not noticed. First, an object whose last keys were all deleted and written again with the same values in
+ * the same order, some under other names but not the last. Second, anything that JSON does not show: symbols, hidden properties, names in
+ * a list, frozen or not.
  *
- * Compared with `Object.is`: to compare with `===`, V8 reads the head of every text, and to fetch those from all over the
- * memory takes longer than all the rest.
+ * Values are compared with `Object.is`. For `===`, V8 reads the head of every text, and fetching those from all over the memory takes
+ * longer than everything else.
  */
 export class Snapshot {
   readonly #owners: Owner[] = [];
@@ -52,11 +52,11 @@ export class Snapshot {
     return next === values.length;
   }
 
-  /** Answers false for what cannot be compared this way. */
+  /** Returns false for a value that cannot be compared this way. */
   #add(root: Owner): boolean {
     const owners = this.#owners;
     const limit = this.#values.length + MOST_VALUES;
-    // Objects inside an object come behind it, and are taken in turn.
+    // Objects inside an object are added after it, and visited in turn.
     for (let next = owners.push(root) - 1; next < owners.length; next++) {
       const owner = owners[next] as Owner;
       if (this.#values.length > limit || ArrayBuffer.isView(owner)) return false;
@@ -65,7 +65,7 @@ export class Snapshot {
     return true;
   }
 
-  /** The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those. */
+  /** The length of a list or the last key of an object, then its values. A list is read by index: `for in` would make texts of the indices. */
   #addValues(owner: Owner): boolean {
     const [owners, values] = [this.#owners, this.#values];
     if (Array.isArray(owner)) {
@@ -94,7 +94,7 @@ export class Snapshot {
 /** Whether a key always comes first in an object. Renaming such a key does not move it. */
 const isIndex = (key: string): boolean => key.charCodeAt(0) <= 57 && String(Number(key) >>> 0) === key;
 
-/** Answers where in `values` the next object begins, or -1 if this one was changed. */
+/** Returns the index in `values` at which the next object begins, or -1 if this one was changed. */
 function compareValues(owner: Owner, values: readonly unknown[], start: number): number {
   const known = values[start];
   let next = start + 1;

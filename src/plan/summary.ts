@@ -2,16 +2,16 @@ import { SHOWN_HANDLE, summaryHeader } from '../laws/idempotent.ts';
 import { badOption, kindOfValue } from '../options.ts';
 import { clipText, quote } from '../text.ts';
 
-/** Messages that are about to be left out, for whoever writes their summary. */
+/** The messages to summarise. */
 export interface SummaryRequest {
-  /** The handle of all that the summary replaces, the earlier summary included. Empty where no handles are known. */
+  /** The handle of everything that the summary replaces, including the earlier summary. Empty if no handles are known. */
   readonly replaced: string;
   readonly messages: readonly unknown[];
   /** The summary so far, which the next one continues. */
   readonly earlier: string | undefined;
 }
 
-/** Writes a summary now, or answers undefined where there is none: then the rules write it. */
+/** Writes a summary, or returns undefined: then the rules write it. */
 export type Summarize = (request: SummaryRequest) => string | Failed | undefined;
 
 /** Why there is no summary. */
@@ -21,6 +21,7 @@ export interface Failed {
 
 /** The author of a summary: the caller's function, or the rules, and why. */
 export interface SummaryAuthor {
+  /** `model` for the caller's own function, `rules` for the built-in text. */
   readonly by: 'model' | 'rules';
   /** Why the caller's own function did not write it. */
   readonly because?: string;
@@ -29,7 +30,7 @@ export interface SummaryAuthor {
 /** A caller's own function that writes a summary. Only fitAndStore, sessions and runAgent await a promise. */
 export type SummaryWriter<R = string> = (messages: readonly never[], earlier: string | undefined) => R;
 
-/** Asks a caller's function now. A promise cannot be awaited here; any other answer that is no text is a failure. */
+/** Asks a caller's function now. A promise cannot be awaited here; any other answer that is not a text is a failure. */
 export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summarize {
   return ({ messages, earlier }) => {
     let answer: unknown;
@@ -39,7 +40,7 @@ export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summar
       return failedBy(error);
     }
     if (typeof (answer as PromiseLike<unknown> | null)?.then === 'function') {
-      // It may be rejected, and that must not end the process.
+      // An unhandled rejection must not end the process.
       Promise.resolve(answer).catch(() => {});
       throw badOption(
         `${of} option summarize`,
@@ -74,7 +75,7 @@ interface NextSummary {
   readonly written: ReturnType<Summarize>;
 }
 
-/** The next summary: the caller's where it wrote one, or else that of the rules, which continues the earlier one. */
+/** The next summary: by the caller's function if it wrote one, otherwise by the rules, which continue the earlier one. */
 export function writeNextSummary({ earlier, facts, maxChars: most, handle, written }: NextSummary): {
   readonly summary: string;
   readonly author: SummaryAuthor;
@@ -90,7 +91,7 @@ export function writeNextSummary({ earlier, facts, maxChars: most, handle, writt
 function writeByRules(earlier: string | undefined, facts: SummaryFacts, options: WriteOptions): string {
   const known = earlier === undefined ? undefined : readSummary(earlier);
   if (earlier === undefined || known) return writeSummary(continueSummary(known, facts), options);
-  // A model wrote the earlier one: its words stay, and take half of the room.
+  // A model wrote the earlier summary: its words stay, and take half of the room.
   const [, ...lines] = earlier.split('\n');
   const words = lines.filter((text) => !FIELD.test(text)).join('\n');
   const covered = Number(/^- Covers: (\d+) /m.exec(earlier)?.[1] ?? 0);
@@ -131,7 +132,7 @@ export interface SummaryFacts {
   readonly constraints: readonly string[];
 }
 
-/** Continues an earlier summary with what is left out now. Deterministic: no model, no clock. */
+/** Continues an earlier summary with the messages that are left out now. Deterministic: no model, no clock. */
 export function continueSummary(earlier: Summary | undefined, facts: SummaryFacts): Summary {
   const successes = facts.outcomes.filter(({ failed }) => !failed).map((outcome) => outcome.line);
   return {

@@ -333,10 +333,8 @@ describe('the kind of a shell command', () => {
 
   it('takes long commands without a search through all of them', () => {
     for (const unit of ['"', "'", '\\"', '|', '&', '# x\n', 'a=b ', '>', '  ']) {
-      const command = unit.repeat(200_000);
-      const start = performance.now();
-      expect(KINDS).toContain(kindOf('bash', command));
-      expect(performance.now() - start).toBeLessThan(500);
+      // A search through the rest for each of them would not end within the time of a test.
+      expect(KINDS).toContain(kindOf('bash', unit.repeat(1_000_000)));
     }
   });
 });

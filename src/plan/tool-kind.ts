@@ -16,7 +16,7 @@ export { KINDS, type LineRange, type ToolKind, type ToolUse } from './tool-kind/
 
 /** Recognises a call by its tool's name and its arguments. */
 export function readToolUse(tool: string | undefined, args: string): ToolUse {
-  // Several parts of the planner ask about the same call, one after the other.
+  // Several parts of the planner ask about the same call in a row.
   if (lastUse.tool !== tool || lastUse.args !== args) lastUse = { tool, args, use: useOf(tool, args) };
   return lastUse.use;
 }
@@ -37,7 +37,7 @@ function useOf(tool: string | undefined, args: string): ToolUse {
 
 /**
  * Whether the result of a call may hold text of files, which agents quote exactly in edits: reads, the snippet that an edit prints,
- * `cat`, `sed -n`, diffs, the lines around the findings of a search. In doubt it does: then it is cleaned less.
+ * `cat`, `sed -n`, diffs, the lines around the findings of a search. If in doubt, true: the result is then cleaned less.
  */
 export function mayHoldFileText(tool: string | undefined, args: string): boolean {
   const { kind, holdsFileText } = readToolName(tool ?? '');
@@ -49,7 +49,7 @@ export function mayHoldFileText(tool: string | undefined, args: string): boolean
   return args.length > LONGEST_ARGUMENTS || printsFile(commandIn(fields, args)) || printsFile(inputIn(fields));
 }
 
-/** Whether a newer read shows all that an older one showed. */
+/** Whether a newer read shows everything that an older one showed. */
 export function covers(newer: LineRange, older: LineRange): boolean {
   return newer.path === older.path && newer.from <= older.from && newer.to >= older.to;
 }

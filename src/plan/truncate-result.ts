@@ -15,7 +15,16 @@ export interface TruncateOptions {
   readonly handle?: string;
 }
 
-/** Cuts a result to `maxTokens`, the line that says so included. Put the original into the store first. */
+/**
+ * Cuts a result to `maxTokens`, including the line that says so. Put the original into the store first.
+ *
+ * @example
+ * ```ts
+ * import { truncateResult } from 'palimpsest';
+ *
+ * const text = truncateResult('a long log', { maxTokens: 2000, strategy: 'both' });
+ * ```
+ */
 export function truncateResult(text: string, options: TruncateOptions = {}): string {
   checkOptions('truncateResult', options, {
     maxTokens: positive,
@@ -42,7 +51,7 @@ export const isTruncated = (text: string): boolean => text.includes('[truncated:
 
 type Assemble = (text: string, length: number) => string;
 
-/** Where the indicator does not fit either, the cut has none. */
+/** If the indicator does not fit either, the cut has none. */
 function withIndicator(strategy: 'head' | 'tail' | 'both', indicator: string): Assemble {
   const gap = indicator === '' ? '' : '\n\n';
   if (strategy === 'head') return (text, length) => `${headOf(text, length)}${gap}${indicator}`;

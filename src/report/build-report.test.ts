@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { dollarsOf, type Effect, lengths, NO_EFFECT, simulateTraffic } from '../../test/support/simulated-traffic.ts';
 import { buildReport } from './build-report.ts';
 import type { RequestRecord } from './request-record.ts';
-import { dollarsOf, type Effect, lengths, NO_EFFECT, simulateTraffic } from './simulated-traffic.test-data.ts';
 import { leftOutWords } from './words.ts';
 
 const HOUR_MS = 3_600_000;

@@ -76,7 +76,7 @@ function measured(figures: Figures, { sameWork, perSession }: Savings, drawn: Dr
   const harm = harmWords(figures, drawn);
   if (!sameWork.interval) return tooFew(sameWork, drawn, harm);
   const isLarger = figures.harm.measures.some(({ name, isHarm }) => isHarm && (name === 'requests' || name === 'size'));
-  // Larger sessions have more to save on. Then only their whole cost tells whether anything was saved.
+  // Larger sessions have more to save on. Then only the whole cost shows whether anything was saved.
   const isPerSession = isLarger || (perSession.interval !== undefined && perSession.interval.high < 0);
   const told = isPerSession ? perSessionTold(perSession, drawn) : savingTold(sameWork, 'for the same work');
   const saving = `${told.words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`;
@@ -122,7 +122,7 @@ const turned = ({ value, low, high }: Interval): Interval => ({ value: -value, l
 
 const NO_INTERVAL: Interval = { value: 0, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 
-/** A saving for the same work is half the story where sessions seem to have cost more. */
+/** Adds a doubt to a saving for the same work if sessions seem to have cost more. */
 function doubtWords({ interval: same }: Saving, { interval }: Saving): string {
   if (!same || !interval || interval.value >= same.low) return '';
   const { value } = interval;
@@ -155,7 +155,7 @@ function harmWords({ harm }: Figures, drawn: Drawn): string {
   return `harm seen in ${sessions}: ${signs[0]}${others}`;
 }
 
-/** A result without findings says little if little could be seen. */
+/** "No sign of harm" says little if only a large increase would be seen. */
 function wouldShowWords({ measures }: Report['harm']): string {
   const wouldShow = measures.find(({ name }) => name === 'requests')?.wouldShow;
   return wouldShow === undefined ? '' : ` (an increase in requests below ${percent(wouldShow)} could still be missed)`;

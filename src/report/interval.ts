@@ -1,8 +1,8 @@
-/** An estimate from a sample of sessions: how far it may be off, and how much data it rests on. */
+/** An estimate from a sample of sessions: how far it may be off, and the amount of data behind it. */
 export interface Sampled {
   readonly value: number;
   readonly variance: number;
-  /** Degrees of freedom of the variance: few where few sessions carry most of it. */
+  /** Degrees of freedom of the variance: few if few sessions carry most of it. */
   readonly freedom: number;
   readonly sessions: number;
 }
@@ -27,8 +27,8 @@ export function difference(a: Sampled, b: Sampled): Sampled {
 }
 
 /**
- * An interval that holds at all looks together, however often one looks while sessions arrive: the chance that it ever
- * misses the truth is `alpha`.
+ * An interval that holds at all looks together, however often you look while sessions arrive: the chance that it ever misses the
+ * truth is `alpha`.
  */
 export function intervalOf(sampled: Sampled, alpha: number): Interval {
   const reach = halfWidth(sampled, alpha);
@@ -60,8 +60,8 @@ function toStudent(z: number, freedom: number): number {
 }
 
 /**
- * How many times as many sessions it takes until the interval excludes zero, if the estimate stays as it is; for an estimate
- * below `least`, until one of that size would show.
+ * The factor by which the number of sessions must grow until the interval excludes zero, if the estimate stays the same. For an
+ * estimate below `least`, until one of that size would show.
  */
 export function growthToTell(sampled: Sampled, alpha: number, least: number): number {
   const aim = Math.max(Math.abs(sampled.value), least);

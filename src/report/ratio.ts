@@ -7,13 +7,13 @@ export interface Part {
 }
 
 /**
- * The logarithm of a ratio of sums over sessions. Its variance is the jackknife's: each session is left out once, which
- * stays right where one session has most of the cost. Undefined where there is nothing to divide.
+ * The logarithm of a ratio of sums over sessions. Its variance is the jackknife's: each session is left out once. This stays right
+ * even if one session has most of the cost. Undefined if there is nothing to divide.
  */
 export function logRatio(parts: readonly Part[]): Sampled | undefined {
   const all = sumOf(parts);
   if (parts.length < 2 || all.part <= 0 || all.whole <= 0) return undefined;
-  // Of the ratio without the session to that of all.
+  // The ratio without the session, divided by the ratio of all.
   const scale = all.whole / all.part;
   const values = parts.map(({ part, whole }) => Math.log((scale * (all.part - part)) / (all.whole - whole)));
   // If a single session has all of it, the spread is unknown.
@@ -22,7 +22,7 @@ export function logRatio(parts: readonly Part[]): Sampled | undefined {
 
 /**
  * The mean of logarithms over sessions: the logarithm of a typical session's value. A few huge sessions hardly move it, so
- * it tells a change of the usual session much sooner than the mean does.
+ * it shows a change of the usual session much sooner than the mean does.
  */
 export function logTypical(values: readonly number[]): Sampled | undefined {
   const n = values.length;
@@ -49,8 +49,8 @@ function fromJackknife(value: number, values: readonly number[]): Sampled {
 }
 
 /**
- * The shares of two arms with variances that no arm may have smaller than both together: an arm in which the event has not
- * happened yet would seem to be certain.
+ * The shares of two arms. No arm may have a smaller variance than both together: otherwise an arm in which the event has not happened
+ * yet would look certain.
  */
 export function sharesOf(a: readonly Part[], b: readonly Part[]): readonly [Sampled, Sampled] | undefined {
   const [first, second, both] = [share(a), share(b), share([...a, ...b])];

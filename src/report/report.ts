@@ -5,20 +5,20 @@ import type { CostUnit, Covers, Drawn, LeftOut, Range } from './sessions.ts';
 /** The comparison of the arms, in numbers and in words, without any text of a conversation. */
 export interface Report {
   readonly range: Range;
-  /** From the first request of the sessions to their last; not there where there are none. */
+  /** From the first request of the sessions to their last; absent if there are none. */
   readonly covers?: Covers;
-  /** The chance with which the intervals miss the truth: at any look, or at one look where the range is moving. */
+  /** The chance with which the intervals miss the truth: at any look, or at one look if the range moves. */
   readonly alpha: number;
   readonly headline: Headline;
-  /** The unit of all costs. Tokens are tokens at the base price of input: cheaper if they were read from the cache. */
+  /** The unit of all costs. Tokens are counted at the base price of input: a cached token counts less. */
   readonly unit: CostUnit;
   /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
   /** The arms that have sessions. */
   readonly arms: readonly ArmFigures[];
-  /** The sessions that are compared; not there where none was drawn. */
+  /** The sessions that are compared; absent if none was drawn. */
   readonly drawn?: Drawn;
-  /** Treated against held-out sessions; not there where one of them has no drawn sessions. */
+  /** Treated against held-out sessions; absent if one of them has no drawn sessions. */
   readonly savings?: Savings;
   readonly harm: Harm;
   /** How far the gateway's estimate of the cost without masks is off in the held-out arm, where that cost was billed. */
@@ -41,7 +41,7 @@ export interface Headline {
   readonly sentence: string;
   /** More sentences, the most important first. */
   readonly details: readonly string[];
-  /** About how many more sessions are needed, where there are too few. */
+  /** About how many more sessions are needed, if there are too few. */
   readonly moreSessions?: number;
 }
 
@@ -54,7 +54,7 @@ export interface ArmFigures {
   readonly cost: number;
   readonly costPerSession: Level;
   readonly costPerRequest: Level;
-  /** The mean part of the context window that a prompt took, in requests of subscriptions. Not there where no window is known. */
+  /** The mean part of the context window that a prompt took, in requests of subscriptions. Absent if no window is known. */
   readonly windowShare?: number;
   /** An estimate of the saving, from the receipts, or in shadow from the gateway's plans. It is not measured. */
   readonly estimatedSaving?: number;
@@ -62,7 +62,7 @@ export interface ArmFigures {
 
 export interface Level {
   readonly value: number;
-  /** Not there where there are too few sessions. */
+  /** Absent if there are too few sessions. */
   readonly interval?: Interval;
 }
 
@@ -75,22 +75,22 @@ export interface Savings {
 }
 
 export interface Saving {
-  /** Not there where there is nothing to divide. */
+  /** Absent if there is nothing to divide. */
   readonly value?: number;
-  /** Not there where there are too few sessions. */
+  /** Absent if there are too few sessions. */
   readonly interval?: Interval;
   /** Sessions that the smaller arm needs for an interval. */
   readonly leastSessions: number;
   /**
-   * About how many more sessions it takes to tell the saving from zero, if it is as large as it seems or 10 %. Not there
-   * where that many are there already.
+   * About how many more sessions are needed to distinguish the saving from zero, if it is as large as it seems or 10 %. Absent if there
+   * are enough.
    */
   readonly moreSessions?: number;
 }
 
 export interface Harm {
   readonly verdict: 'not-judged' | 'none-seen' | 'seen';
-  /** How many measures are compared. Their intervals hold together with the confidence of the report. */
+  /** The number of compared measures. Their intervals hold together with the confidence of the report. */
   readonly compared: number;
   readonly measures: readonly HarmMeasure[];
 }
@@ -104,7 +104,7 @@ export interface HarmMeasure {
   readonly kind: 'typical' | 'mean' | 'share';
   readonly treated?: number;
   readonly heldOut?: number;
-  /** Treated against held-out: the difference of shares, else relative. More is worse. Not there where it cannot be told. */
+  /** Treated against held-out: the difference of shares, otherwise relative. More is worse. Absent if it is unknown. */
   readonly change?: Interval;
   /** An increase of this size would be seen four times out of five. */
   readonly wouldShow?: number;

@@ -16,7 +16,7 @@ export const LEAST_SESSIONS = {
 type Sessions = readonly SessionFigures[];
 type ToPart = (session: SessionFigures) => Part;
 
-/** Billed cost for one unit of cost that the gateway expected without masks. Where there is no price, both are in tokens. */
+/** Billed cost for one unit of cost that the gateway expected without masks. Without a price, both are in tokens. */
 export const perExpected: ToPart = ({ costs }) => ({ part: costs.billed, whole: costs.expectedWithout });
 const perSession: ToPart = ({ costs }) => ({ part: costs.billed, whole: 1 });
 const perRequest: ToPart = ({ costs, billedRequests }) => ({ part: costs.billed, whole: billedRequests });
@@ -40,19 +40,19 @@ export function savingsOf(treated: Sessions, heldOut: Sessions, alpha: number): 
   };
 }
 
-/** Smaller savings are not waited for. */
+/** The report does not ask for more sessions to see a smaller saving. */
 const LEAST_SAVING = 0.1;
 
-/** Sessions until both arms have enough, if they go on arriving and the same share is held out. */
+/** Sessions until both arms have enough, if sessions keep arriving and the same share is held out. */
 export function sessionsUntil(least: number, { share, treated, heldOut }: Drawn): number {
   const until = (sessions: number, part: number): number => Math.max(0, least - sessions) / Math.max(part, LEAST_PART);
   return roundUp(Math.max(until(treated, 1 - share), until(heldOut, share)));
 }
 
-/** Below it, the number of sessions to wait for says nothing. */
+/** Below this share, the number of sessions to wait for is meaningless. */
 const LEAST_PART = 0.001;
 
-/** To two digits: it is a guess. */
+/** Rounds up to two digits, because the number is a guess. */
 function roundUp(n: number): number {
   const step = 10 ** Math.max(0, Math.floor(Math.log10(n)) - 1);
   return Math.ceil(n / step) * step;
@@ -85,7 +85,7 @@ export function levelsOf(sessions: Sessions, alpha: number): { costPerSession: L
   return { costPerSession: level(perSession), costPerRequest: level(perRequest) };
 }
 
-/** How far the estimate of the cost without masks is off where nothing was masked. */
+/** How far the estimate of the cost without masks is off, measured on sessions that were not masked. */
 export function estimateErrorOf(heldOut: Sessions, alpha: number): EstimateError | undefined {
   const sampled = logRatio(heldOut.map(perExpected));
   if (!sampled) return undefined;

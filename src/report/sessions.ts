@@ -1,10 +1,10 @@
 import { inputCost } from '../plan/prices.ts';
 import { type Arm, isRefusal, type PromptTokens, type RequestRecord } from './request-record.ts';
 
-/** Dollars for the prompt of a request; undefined where no price per token is known. */
+/** Dollars for the prompt of a request; undefined if no price per token is known. */
 export type DollarsOf = (request: Pick<RequestRecord, 'model' | 'prices'>, prompt: PromptTokens) => number | undefined;
 
-/** The context window of a request whose tokens have no price because its model is paid by the month; else undefined. */
+/** The context window of a request whose tokens have no price because its model is paid by the month; otherwise undefined. */
 export type WindowOf = (request: Pick<RequestRecord, 'model'>) => number | undefined;
 
 /** The price of tokens. */
@@ -35,7 +35,7 @@ export interface SessionFigures {
   readonly requests: number;
   /** All requests, failed ones too. */
   readonly attempts: number;
-  /** Answered requests with usage, and with a price where costs are in dollars: only these have costs. */
+  /** Answered requests with usage, and with a price if costs are in dollars. Only these have costs. */
   readonly billedRequests: number;
   readonly costs: Costs;
   readonly inputTokens: number;
@@ -48,7 +48,7 @@ export interface SessionFigures {
   readonly repeated: number;
   readonly recalls: number;
   readonly refused: number;
-  /** Whether it ended with the model's last word; undefined where that is not known. */
+  /** Whether it ended with a final answer; undefined if that is unknown. */
   readonly isFinished: boolean | undefined;
 }
 
@@ -76,7 +76,7 @@ export interface LeftOut {
 export interface Range {
   readonly since: number;
   readonly until: number;
-  /** `since` moves with the clock, as 7 days ago does: intervals then hold for one look, not for daily ones. */
+  /** Whether `since` moves with the clock, as "7 days ago" does. Intervals then hold for one look, not for daily ones. */
   readonly isMoving?: boolean;
 }
 
@@ -92,15 +92,15 @@ export interface Drawn {
 }
 
 export interface ReadSessions {
-  /** All of them where one of the arms has no drawn session: then nothing is compared. */
+  /** All sessions if one of the arms has no drawn session: then nothing is compared. */
   readonly sessions: readonly SessionFigures[];
   readonly leftOut: LeftOut;
   readonly unit: CostUnit;
   /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
-  /** From the first request of the sessions to their last; not there where there are none. */
+  /** From the first request of the sessions to their last; absent if there are none. */
   readonly covers?: Covers;
-  /** Not there where no session was drawn. */
+  /** Absent if no session was drawn. */
   readonly drawn?: Drawn;
 }
 
@@ -111,12 +111,12 @@ export interface Covers {
 }
 
 export interface SessionReader {
-  /** In any order. Requests before the range tell that their session began before it. */
+  /** In any order. Requests before the range show that their session began before it. */
   add(record: RequestRecord): void;
   read(): ReadSessions;
 }
 
-/** Adds requests up by session. No rule on which sessions are compared looks at how long a session was, or how it ended. */
+/** Adds up requests by session. Whether a session is compared never depends on how long it was or how it ended. */
 export function createSessionReader(range: Range, pricing: Pricing = {}): SessionReader {
   const sums = new Map<string, SessionSum>();
   return {
@@ -245,7 +245,7 @@ function addBilled(
   sum.output += billed.output;
 }
 
-/** The provider refused the request as such: the edited one, or, where nothing was edited, the request itself. */
+/** The provider refused the request as such: the edited request, or an unedited one. */
 const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== undefined || isRefusal(status);
 
 function addEnd(
@@ -310,8 +310,8 @@ interface Comparable extends Pick<LeftOut, 'notDrawn' | 'otherShare'> {
 }
 
 /**
- * Sessions that were not drawn, or with another share, belong to other times or other gateways than the rest. All of them are
- * kept where one of the arms is empty: then nothing is compared.
+ * Sessions that were not drawn, or drawn with another share, belong to other times or other gateways than the rest. All sessions are
+ * kept if one of the arms is empty: then nothing is compared.
  */
 function comparable(sums: readonly SessionSum[]): Comparable {
   const all = { kept: sums, notDrawn: 0, otherShare: 0 };
@@ -357,8 +357,8 @@ function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFi
 }
 
 /**
- * The last conversation with tool results tells: an agent that compacts its history goes on in a new one. Side conversations,
- * such as one for a title, have no results.
+ * The last conversation with tool results decides: an agent that compacts its history continues in a new one. Side conversations, such
+ * as one for a title, have no results.
  */
 function endsWithLastWord(conversations: SessionSum['conversations']): boolean | undefined {
   const all = [...conversations.values()];

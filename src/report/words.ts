@@ -5,7 +5,7 @@ import type { EstimateError, HarmMeasure, Level, Report, Saving } from './report
 import type { Arm } from './request-record.ts';
 import type { CostUnit, LeftOut, Range } from './sessions.ts';
 
-/** `24 %`; below one per cent with a digit more. */
+/** `24 %`; below one per cent with one more digit. */
 export function percent(share: number): string {
   const digits = percentDigits(share);
   return `${digits} %`;
@@ -16,7 +16,7 @@ export const percentRange = ({ low, high }: Interval): string => `${percentDigit
 
 function percentDigits(share: number): string {
   const value = 100 * share;
-  // An interval of a few sessions may end anywhere: the digits would say more than is known.
+  // An interval of a few sessions may end anywhere: exact digits would suggest too much.
   if (value < -999) return 'below −999';
   if (value > 999) return 'above 999';
   const digits = Math.abs(value) < 9.5 && Math.abs(value) >= 0.05 ? value.toFixed(1) : value.toFixed(0);
@@ -60,14 +60,14 @@ export const ARM_TITLES: Readonly<Record<Arm, string>> = {
 export const levelWords = ({ value, interval }: Level, unit: CostUnit): string =>
   cost(value, unit) + (interval ? ` (${costRange(interval, unit)})` : '');
 
-/** The ways to look at the saving, the most telling first. */
+/** The titles of the savings, the most informative first. */
 export const SAVING_TITLES = {
   sameWork: 'for the same work',
   perSession: 'per session, whatever its length',
   perRequest: 'per request',
 } as const;
 
-/** `22 % (6.0 to 35 %)`. A guess of too few sessions is not shown: it would be remembered. */
+/** `22 % (6.0 to 35 %)`. A guess from too few sessions is not shown: readers would remember it. */
 export function savingWords({ value, interval, leastSessions }: Saving): string {
   if (value === undefined) return 'nothing to compare';
   if (!interval) return `too few: needs ${leastSessions} sessions in each arm`;
@@ -100,14 +100,14 @@ export function offWords({ offBy, interval }: EstimateError): string {
   return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
 }
 
-/** How costs are counted where a model has no price. Empty where all have one. */
+/** How costs are counted if a model has no price. Empty if all have one. */
 export function unpricedWords({ unit, unpricedRequests: n }: Pick<Report, 'unit' | 'unpricedRequests'>): string {
   const used = `${counted(n, 'request')} used a model without a price per token`;
   if (unit === 'tokens') return `Tokens are counted at the base price of input; ${used} (--price-file).`;
   return n === 0 ? '' : `${used}: ${n === 1 ? 'its' : 'their'} cost is not counted (--price-file).`;
 }
 
-/** The part of the context window that subscriptions used. Empty where there is none. */
+/** The part of the context window that subscriptions used. Empty if there is none. */
 export function windowWords({ arms }: Pick<Report, 'arms'>): string {
   const shares = arms.flatMap(({ arm, windowShare }) =>
     windowShare === undefined ? [] : [`${percent(windowShare)} ${ARM_TITLES[arm]}`],
@@ -116,7 +116,7 @@ export function windowWords({ arms }: Pick<Report, 'arms'>): string {
   return `Share of the context window, mean of requests paid by subscription: ${shares.join('; ')}.`;
 }
 
-/** At how many looks the intervals hold. */
+/** Whether the intervals hold for repeated looks. */
 export const lookWords = ({ isMoving = false }: Range): string =>
   isMoving
     ? 'for one look only; for daily looks, take a fixed start (palimpsest report --since 2026-11-01)'

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { PalimpsestError } from '../errors.ts';
 import { isHandle, type Reference, type Store, type Stored } from './store.ts';
 
-/** How a caller shows which conversations it may list and search. Without any of the three it may only recall. */
+/** How a caller proves which conversations it may list and search. Without any of the three it may only recall. */
 export interface Caller {
   /** This session, and no other. */
   readonly session?: string | undefined;
@@ -18,9 +18,9 @@ export interface Scope {
 }
 
 /**
- * Opens the sessions that a caller may see and that hold the handle. A handle is a hash of its text, so whoever knows a public
- * text can compute one: it chooses among the caller's own sessions and opens no other. A session that the caller may not
- * see is answered like one that does not exist.
+ * Opens the sessions that a caller may see and that hold the handle. A handle is a hash of its text, so everyone who knows a public
+ * text can compute it. It only selects among the caller's own sessions. A session that the caller may not see is answered like one
+ * that does not exist.
  */
 export async function openScope(store: Store, caller: Caller, handle?: string): Promise<Scope> {
   checkMayList(caller);
@@ -65,7 +65,7 @@ export function ownerOf(secret: string, credential: string): string {
   return createHmac('sha256', secret).update(`palimpsest credential\n${credential}`).digest('hex').slice(0, 32);
 }
 
-/** The id under which a gateway records texts and totals: the hash of the first prefix, and the owner where there is one. */
+/** The id under which a gateway records texts and totals: the hash of the first prefix, and the owner if there is one. */
 export const conversationId = (prefix: string, owner: string | undefined): string =>
   owner === undefined ? prefix : `${prefix}-${owner}`;
 

@@ -57,7 +57,7 @@ function checkText(what: string, text: unknown): void {
   throw new PalimpsestError('BAD_INPUT', `Expected ${what} to be a string but found ${kindOfValue(text)}`);
 }
 
-/** A reference with nothing in it but what a reference has, so that what is stored can be compared. */
+/** A reference without other fields, so that stored references can be compared. */
 export function toReference({ session, turn, tool }: Reference): Reference {
   const reference: { -readonly [Name in keyof Reference]: Reference[Name] } = {};
   if (session !== undefined) reference.session = session;
@@ -69,7 +69,7 @@ export function toReference({ session, turn, tool }: Reference): Reference {
 export const closedError = (): PalimpsestError =>
   new PalimpsestError('STORE_CLOSED', 'Expected an open store but found it closed; open it again');
 
-/** Nobody will see it: two texts would share 130 bits of SHA-256. */
+/** It never happens in practice: two texts would share 130 bits of SHA-256. */
 export const clashError = (handle: string): PalimpsestError =>
   new PalimpsestError(
     'HANDLE_CLASH',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { history } from '../../test/seeds/support.ts';
+import { history } from '../../test/support/chat.ts';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { fitAndStore } from './fit-and-store.ts';
 import { createMemoryStore } from './memory-store.ts';

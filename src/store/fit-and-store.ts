@@ -13,26 +13,35 @@ import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 
 /** Options of `fitAndStore`: those of `fit`, and the store for hidden texts. */
 export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf'> {
-  /** Shows handles in placeholders. True if not given. Fixed for the life of a conversation. */
+  /** Shows handles in placeholders. Fixed for the life of a conversation. @default true */
   readonly recall?: boolean;
   /** The store. Turns are recorded if it has `putTurns` and `turns`, as every store of Palimpsest does. */
   readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore & Pick<Store, 'touch' | 'deletions'>>;
-  /** The conversation, so that its texts can be listed, searched and deleted together. */
+  /** The conversation, so that its texts can be listed, searched and deleted together. @default none */
   readonly session?: string;
   /**
-   * Writes the summaries that the policy or the budget asks for, such as with a model. Awaited; on failure the rules write
-   * them, and `report.summary` says why. The policy's own `summarize` if not given.
+   * Writes the summaries that the policy or the budget asks for, such as with a model. Awaited; on failure the rules
+   * write them, and `report.summary` says why. @default the policy's own
    */
   readonly summarize?: AsyncSummaryWriter<never>;
-  /** How long one summary may take; 60,000 if not given. */
+  /** How long one summary may take. @default 60000 */
   readonly summarizeTimeoutMs?: number;
-  /** Also stores the turns of the session: recent turns whole, masked turns with a placeholder. True if not given. */
+  /** Also stores the turns of the session: recent turns whole, masked turns with a placeholder. @default true */
   readonly recordTurns?: boolean;
 }
 
 /**
  * Fits a history and stores the texts that it hides. When it resolves, every handle in a placeholder can be recalled, also after
  * a crash, and the turns of the session are stored. If the store fails, this fails too, before anything is sent.
+ *
+ * @example
+ * ```ts
+ * import { fitAndStore, openStore, recallTool } from 'palimpsest/store';
+ *
+ * const store = await openStore({ path: 'history' });
+ * const { messages } = await fitAndStore(history, { store, session: 'ticket-42' });
+ * const tool = recallTool(store); // give it to the model, which recalls a text by the handle in its placeholder
+ * ```
  */
 export async function fitAndStore<M>(messages: readonly M[], options: FitAndStoreOptions): Promise<FitResult<M>> {
   const { store, session, recordTurns: _, summarize, summarizeTimeoutMs, ...rest } = options ?? {};

@@ -40,13 +40,23 @@ import {
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
-  /** Checked but not used: every memory store is separate. */
+  /** Checked but not used: every memory store is separate. @default 'default' */
   readonly tenant?: string;
-  /** The clock, in ms since the epoch: `Date.now` if not given. */
+  /** The clock, in ms since the epoch. @default Date.now */
   readonly now?: () => number;
 }
 
-/** A store that ends with the process, for tests and for agents that need recall only while they run. */
+/**
+ * A store that ends with the process, for tests and for agents that need recall only while they run.
+ *
+ * @example
+ * ```ts
+ * import { createMemoryStore, fitAndStore } from 'palimpsest/store';
+ *
+ * const store = createMemoryStore();
+ * const { messages } = await fitAndStore(history, { store });
+ * ```
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { tenant = 'default', now = Date.now } = given('createMemoryStore', options);
   checkTenant(tenant);

@@ -14,13 +14,13 @@ import {
 import { handleOf, handleOfDigest } from './handle.ts';
 import {
   ask,
+  askBinary,
+  type BinaryRow,
   inTransaction,
-  NOT_AS_TEXT,
   type PostgresPool,
   patient,
   type Query,
   type Row,
-  stateOf,
   withConnection,
 } from './postgres/connection.ts';
 import { migrate } from './postgres/migrate.ts';
@@ -78,18 +78,29 @@ export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/con
 export interface PostgresStoreOptions {
   /** A `Pool` of the package `pg`. It is yours: `close` leaves it open. */
   readonly pool: PostgresPool;
-  /** The owner of the texts. Tenants share the tables, and nothing else. */
+  /** The owner of the texts. Tenants share the tables, and nothing else. @default 'default' */
   readonly tenant?: string;
-  /** Where the tables are. It is made at the first call if it is not there. */
+  /** The schema of the tables. It is created at the first call if it does not exist. @default 'palimpsest' */
   readonly schema?: string;
   /**
-   * How long a connection or an answer may take, 30,000 if not given. Then the call is STORE_FAILED. `stats`, `verify`,
-   * `delete`, `gc` and migrations look at many rows and are not limited.
+   * How long a connection or an answer may take. Then the call fails with STORE_FAILED. `stats`, `verify`, `delete`, `gc` and
+   * migrations look at many rows and are not limited. @default 30000
    */
   readonly timeoutMs?: number;
 }
 
-/** A store for many processes and machines, in a PostgreSQL database (11 or later). */
+/**
+ * A store for many processes and machines, in a PostgreSQL database (11 or later).
+ *
+ * @example
+ * ```ts
+ * import { createPostgresStore } from 'palimpsest/store/postgres';
+ * import { Pool } from 'pg';
+ *
+ * const pool = new Pool({ connectionString: process.env.DATABASE_URL });
+ * const store = createPostgresStore({ pool, tenant: 'acme' });
+ * ```
+ */
 export function createPostgresStore(options: PostgresStoreOptions): Store {
   checkOptions('createPostgresStore', options, RULES);
   const { pool, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000 } = options;
@@ -133,7 +144,7 @@ class PostgresStore implements Store {
 
   async putMany(items: readonly Item[]): Promise<Handle[]> {
     for (const item of items) checkItem(item);
-    // The caller may change the list, or what is in it, before its turn comes.
+    // Copied, because the caller may change the list or its items before they are written.
     const own = items.map((item) => ({ text: item.text, about: { ...item.about } }));
     await this.#ready();
     return own.length === 0 ? [] : this.#writes.put(own);
@@ -228,7 +239,7 @@ class PostgresStore implements Store {
     checkSearch(query, options);
     const { session, regex, ignoreCase } = options;
     if (session !== undefined) checkSession(session);
-    // The server looks for a plain text first: what does not hold it stays there.
+    // The server searches for a plain text first: texts without it are not sent.
     const isPlain = !regex && !ignoreCase && query !== '' && query.isWellFormed();
     const texts = this.#texts({
       ...(session === undefined ? {} : { session }),
@@ -252,7 +263,7 @@ class PostgresStore implements Store {
     this.#touched.set(session, now);
   }
 
-  /** Other processes delete too: asked again after a second. */
+  /** Other processes delete too, so the number is read again after a second. */
   async deletions(): Promise<number> {
     await this.#ready();
     const now = performance.now();
@@ -274,8 +285,8 @@ class PostgresStore implements Store {
   }
 
   /**
-   * The bytes of deleted rows leave the disk when PostgreSQL vacuums, by itself sooner or later. `purge` waits for a
-   * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are the database's affair.
+   * The bytes of deleted rows leave the disk when PostgreSQL vacuums, which it does by itself. `purge` waits for a
+   * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are up to the database.
    */
   async delete(session: string, options: DeleteOptions = {}): Promise<Removed> {
     const { purge = false, dryRun = false, keepRecords = false } = options;
@@ -406,7 +417,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** Damaged ones are told when all others have been given. */
+  /** Damaged notes are reported after all others were returned. */
   async *#allNotes(): AsyncGenerator<object> {
     let damaged: Row | undefined;
     for (let [session, name] = ['', '']; ; ) {
@@ -432,7 +443,7 @@ class PostgresStore implements Store {
     await this.#writes.idle();
   }
 
-  /** Few at a time, and no connection is held in between. Damaged ones are told when all others have been given. */
+  /** Reads few at a time, and holds no connection in between. Damaged texts are reported after all others were returned. */
   async *#texts({ session, holding }: { session?: string; holding?: string }): AsyncGenerator<Stored> {
     const allDamaged: Handle[] = [];
     for await (const page of this.#pages(session)) {
@@ -469,37 +480,28 @@ class PostgresStore implements Store {
     }
   }
 
-  /** In the order asked. Handles without a text are left out; UTF-16 is passed on unsearched. */
+  /** In the order of the handles. Handles without a text are left out; UTF-16 is returned unsearched. */
   async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
-    const { texts, references } = await this.#fetch(handles, holding);
-    const sound: Stored[] = [];
-    const damaged: Handle[] = [];
-    for (const handle of handles) {
-      const content = texts.get(handle);
-      if (content === undefined) continue;
-      if (handleOf(content) !== handle) damaged.push(handle);
-      else {
-        const found = references.get(handle) ?? [];
-        if (found.length > 1) found.sort((a, b) => a.seq - b.seq);
-        const refs = found.map(({ reference }) => reference);
-        sound.push({ handle, text: content, bytes: Buffer.byteLength(content), refs });
-      }
+    if (holding !== undefined) {
+      const rows = await this.#ask('getManyHolding', handles, Buffer.from(holding));
+      return checked(handles, rows.map(fromHex));
     }
-    return { sound, damaged };
+    const first = checked(handles, await this.#fetch(handles));
+    if (first.damaged.length === 0) return first;
+    // They are UTF-16, or were changed.
+    const again = await this.#ask('getManyAsHex', first.damaged);
+    const { sound, damaged } = checked(first.damaged, again.map(fromHex));
+    if (sound.length === 0) return { sound: first.sound, damaged };
+    const all = new Map([...first.sound, ...sound].map((stored) => [stored.handle, stored]));
+    return { sound: handles.flatMap((handle) => all.get(handle) ?? []), damaged };
   }
 
-  /** Nearly all texts are UTF-8 that the server can send as text, half as long as hexadecimal. */
-  async #fetch(handles: readonly Handle[], holding: string | undefined): Promise<Fetched> {
-    if (holding !== undefined) return fromHexRows(await this.#ask('getManyHolding', handles, Buffer.from(holding)));
-    const [one] = handles;
-    const isOne = handles.length === 1;
-    try {
-      return fromRows(await (isOne ? this.#ask('getOne', one) : this.#ask('getMany', handles)));
-    } catch (error) {
-      // One of them has a NUL or is UTF-16, was changed, or the database has another encoding.
-      if (!NOT_AS_TEXT.has(stateOf(error))) throw error;
-      return fromHexRows(await (isOne ? this.#ask('getOneAsHex', one) : this.#ask('getManyAsHex', handles)));
-    }
+  async #fetch(handles: readonly Handle[]): Promise<readonly BinaryRow[]> {
+    await this.#ready();
+    const { pool, tenant, statements } = this.#place;
+    return handles.length === 1
+      ? askBinary(pool, statements.getOne, tenant, handles[0])
+      : askBinary(pool, statements.getMany, tenant, handles);
   }
 
   /** A prepared statement; the tenant is its first value. */
@@ -516,7 +518,7 @@ class PostgresStore implements Store {
     return withConnection(pool, async (query) => (await query(statement, tenant, ...values)).rows);
   }
 
-  /** As `#query`, for a statement that looks at every row. */
+  /** Like `#query`, for a statement that reads every row. */
   async #scan(statement: string): Promise<readonly Row[]> {
     await this.#ready();
     const { pool, tenant } = this.#place;
@@ -532,7 +534,7 @@ class PostgresStore implements Store {
   async #ready(): Promise<void> {
     if (this.#isClosed) throw closedError();
     this.#migrated ??= migrate(this.#place.pool, this.#place.schema).catch((error) => {
-      // The next call tries again: the server may only have been starting.
+      // The next call tries again: the server may have been starting.
       this.#migrated = undefined;
       throw error;
     });
@@ -540,7 +542,7 @@ class PostgresStore implements Store {
   }
 }
 
-/** Handles asked for at once, and, since a text may be large, texts fetched at once. */
+/** The number of handles per query, and of texts, which may be large. */
 const PAGE = 1000;
 const BATCH = 256;
 const BATCH_BYTES = 4_000_000;
@@ -566,27 +568,39 @@ function* batchesOf(page: readonly Sized[]): Generator<Handle[]> {
   if (batch.length > 0) yield batch;
 }
 
-interface Fetched {
-  readonly texts: ReadonlyMap<string, string>;
-  readonly references: ReadonlyMap<string, FoundReference[]>;
-}
-
-const fromHexRows = (rows: readonly Row[]): Fetched => fromRows(rows, (hex) => fromBytes(Buffer.from(hex, 'hex')));
-
-/** A row has a text or a reference. */
-function fromRows(rows: readonly Row[], toText: (body: string) => string = (body) => body): Fetched {
+/** Takes rows with a handle and a text, or a handle and a reference. */
+function checked(handles: readonly Handle[], rows: readonly BinaryRow[]): { sound: Stored[]; damaged: Handle[] } {
   const texts = new Map<string, string>();
   const references = new Map<string, FoundReference[]>();
-  for (const { handle, body, reference } of rows) {
+  for (const [handle, body, reference] of rows) {
     const name = handle as string;
-    if (typeof body === 'string') texts.set(name, toText(body));
+    if (typeof body === 'string') texts.set(name, body);
     if (typeof reference !== 'string') continue;
     const known = references.get(name);
     if (known) known.push(fromLine(reference));
     else references.set(name, [fromLine(reference)]);
   }
-  return { texts, references };
+  const sound: Stored[] = [];
+  const damaged: Handle[] = [];
+  for (const handle of handles) {
+    const content = texts.get(handle);
+    if (content === undefined) continue;
+    if (handleOf(content) !== handle) damaged.push(handle);
+    else {
+      const found = references.get(handle) ?? [];
+      if (found.length > 1) found.sort((a, b) => a.seq - b.seq);
+      const refs = found.map(({ reference }) => reference);
+      sound.push({ handle, text: content, bytes: Buffer.byteLength(content), refs });
+    }
+  }
+  return { sound, damaged };
 }
+
+const fromHex = ({ handle, body, reference }: Row): BinaryRow => [
+  handle ?? null,
+  typeof body === 'string' ? fromBytes(Buffer.from(body, 'hex')) : null,
+  reference ?? null,
+];
 
 const toTurn = ({ body }: Row): TurnRecord => JSON.parse(Buffer.from(body ?? '', 'hex').toString('utf8'));
 

@@ -7,23 +7,28 @@ import type { Signal, Store } from './store.ts';
 
 /** Options of `recall`: without any, the whole text. */
 export interface RecallOptions {
-  /** Only the first lines: of the text, or of what `grep` found. */
+  /** Only the first lines: of the text, or of the matches of `grep`. @default the whole text */
   readonly head?: number;
-  /** Only the last lines. */
+  /** Only the last lines. @default the whole text */
   readonly tail?: number;
-  /** Only these lines, counted from 1, the last one included. */
+  /** Only these lines, counted from 1, the last one included. @default the whole text */
   readonly lines?: readonly [from: number, to: number];
-  /** Only lines that match this regular expression, with their numbers: `12:text`, and `13-text` for context. */
+  /**
+   * Only lines that match this regular expression, with their numbers: `12:text`, and `13-text` for context. @default
+   * none
+   */
   readonly grep?: string;
-  /** The number of lines shown around each match. */
+  /** The number of lines shown around each match. @default 0 */
   readonly context?: number;
+  /** With `grep`: capital letters make no difference. @default false */
   readonly ignoreCase?: boolean;
-  /** Once aborted, `grep` stops and throws the signal's reason. */
+  /** Once aborted, `grep` stops and throws the signal's reason. @default none */
   readonly signal?: Signal | undefined;
 }
 
 /** A text, or the part of it that was asked for. */
 export interface Recalled {
+  /** The part that was asked for. */
   readonly text: string;
   /** The number of lines of the whole text. */
   readonly lines: number;
@@ -31,11 +36,20 @@ export interface Recalled {
   readonly bytes: number;
   /** Whether `text` leaves something out. */
   readonly truncated: boolean;
-  /** The pattern took too long: there may be more matches. */
+  /** Set if the pattern took too long: there may be more matches. */
   readonly timedOut?: true;
 }
 
-/** The text behind a handle: byte for byte, or the requested lines. */
+/**
+ * The text behind a handle: byte for byte, or the requested lines.
+ *
+ * @example
+ * ```ts
+ * import { recall } from 'palimpsest/store';
+ *
+ * const { text } = await recall(store, 'p_abcdefghijklmnopqrstuvwxyz', { grep: 'Error', context: 2 });
+ * ```
+ */
 export async function recall(store: Store, handle: string, options: RecallOptions = {}): Promise<Recalled> {
   checkRecall(options);
   const stored = await store.get(handle);

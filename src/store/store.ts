@@ -10,7 +10,7 @@ export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer
 /** The name of a text: `p_` and 26 letters and digits. */
 export type Handle = string;
 
-/** Where a text was hidden. */
+/** The place where a text was hidden. */
 export interface Reference {
   /** The session whose request hid it. */
   readonly session?: string;
@@ -20,15 +20,15 @@ export interface Reference {
   readonly tool?: string;
 }
 
-/** A text that can be had again. */
+/** A stored text with its references. */
 export interface Stored {
   /** The name of the text. */
   readonly handle: Handle;
   /** The whole text. */
   readonly text: string;
-  /** In UTF-8. */
+  /** The size in UTF-8. */
   readonly bytes: number;
-  /** Where it was hidden. */
+  /** The places where it was hidden. */
   readonly refs: readonly Reference[];
 }
 
@@ -42,20 +42,21 @@ export interface TurnRecord {
   readonly reasoning: string;
   /** A line for each call: the tool and its arguments. */
   readonly action: string;
-  /** The results of the calls as the model is shown them. */
+  /** The results of the calls as the model sees them. */
   readonly observation: string;
-  /** The words of the user in this turn, where there are any. */
+  /** The words of the user in this turn, if there are any. */
   readonly user?: string;
   /** The tools that were called. */
   readonly tools?: readonly string[];
   /** Whether a result is behind a handle, as a whole or in part. */
   readonly masked: boolean;
-  /** The results that are. */
+  /** The results behind handles. */
   readonly results?: readonly { readonly callId: string; readonly tool: string; readonly handle: Handle }[];
 }
 
 /** A small text of a session under a name: a summary, a count. */
 export interface SessionNote {
+  /** The session that the note belongs to. */
   readonly session: string;
   /** 1 to 128 letters, digits, `_`, `.`, `:` and `-`. */
   readonly name: string;
@@ -79,9 +80,9 @@ export interface SearchOptions {
   readonly regex?: boolean;
   /** Capital letters make no difference. @default false */
   readonly ignoreCase?: boolean;
-  /** At most so many matches. @default all */
+  /** The largest number of matches. @default all */
   readonly limit?: number;
-  /** Once aborted, the search stops and throws the signal's reason. */
+  /** Once aborted, the search stops and throws the signal's reason. @default none */
   readonly signal?: Signal | undefined;
 }
 
@@ -93,11 +94,11 @@ export interface Match {
   readonly line: number;
   /** The line. */
   readonly text: string;
-  /** Where the text was hidden. */
+  /** The places where the text was hidden. */
   readonly refs: readonly Reference[];
 }
 
-/** A session, when it was used, and what it holds. Times are in ms since the epoch. */
+/** A session with its times and sizes. Times are in ms since the epoch. */
 export interface SessionInfo {
   /** The id of the session. */
   readonly session: string;
@@ -105,7 +106,7 @@ export interface SessionInfo {
   readonly firstAt: number;
   /** When it was written to or touched last, to the hour. */
   readonly lastAt: number;
-  /** Texts that it refers to, also those that others refer to. */
+  /** Texts that it refers to, including those that other sessions refer to. */
   readonly texts: number;
   /** The size of these texts, in UTF-8. */
   readonly textBytes: number;
@@ -113,7 +114,7 @@ export interface SessionInfo {
   readonly turns: number;
 }
 
-/** How much a store holds. */
+/** The size of a store. */
 export interface StoreStats {
   /** The engine. */
   readonly kind: 'memory' | 'embedded' | 'postgres';
@@ -123,23 +124,23 @@ export interface StoreStats {
   readonly turns: number;
   /** Notes of all sessions. */
   readonly notes: number;
-  /** Records of requests, where the store keeps them. */
+  /** Records of requests, if the store keeps them. */
   readonly records?: number;
   /** Sessions that texts or turns belong to. */
   readonly sessions: number;
-  /** Of all texts, in UTF-8. */
+  /** The size of all texts, in UTF-8. */
   readonly textBytes: number;
-  /** On disk, where the store knows. */
+  /** The size on disk, if known. */
   readonly diskBytes?: number;
-  /** Of those, what the next compaction frees. */
+  /** The part of it that the next compaction frees. */
   readonly deadBytes?: number;
-  /** All that is stored, without what the next compaction frees. `maxBytes` of `prune` is compared with it. */
+  /** The stored bytes, without those that the next compaction frees. `maxBytes` of `prune` is compared with it. */
   readonly usedBytes?: number;
-  /** When the oldest and the newest of it was stored, in ms since the epoch. Not there for what has no time. */
+  /** When the oldest data was stored, in ms since the epoch. Absent if nothing has a time. */
   readonly oldestAt?: number;
-  /** The newest. */
+  /** When the newest data was stored. */
   readonly newestAt?: number;
-  /** Stored in the last seven days, and still there. */
+  /** The bytes that were stored in the last seven days and still exist. */
   readonly weekBytes?: number;
 }
 
@@ -157,19 +158,19 @@ export interface Problem {
 
 /** How far a compaction may go. */
 export interface GcOptions {
-  /** Gives up what `verify` reports as damaged. @default false */
+  /** Removes data that `verify` reports as damaged. @default false */
   readonly repair?: boolean;
-  /** Compacts however little is dead. @default false */
+  /** Compacts even if little is dead. @default false */
   readonly force?: boolean;
 }
 
 /** The result of a compaction. */
 export interface GcReport {
-  /** Bytes that the file lost. */
+  /** Bytes by which the file shrank. */
   readonly freedBytes: number;
   /** Texts that no session referred to. */
   readonly removedTexts: number;
-  /** Damaged records that were given up. */
+  /** Damaged records that were removed. */
   readonly repaired: number;
 }
 
@@ -177,13 +178,13 @@ export interface GcReport {
 export interface DeleteOptions {
   /** Waits until the bytes are gone. @default false */
   readonly purge?: boolean;
-  /** Removes nothing, and answers what would be removed. @default false */
+  /** Removes nothing, and returns the counts of what would be removed. @default false */
   readonly dryRun?: boolean;
-  /** Leaves the records of its requests, which hold no text. @default false */
+  /** Keeps the records of its requests, which hold no text. @default false */
   readonly keepRecords?: boolean;
 }
 
-/** Counts of removed things. */
+/** Counts of removed data. */
 export interface Removed {
   /** Sessions. */
   readonly sessions: number;
@@ -191,9 +192,9 @@ export interface Removed {
   readonly texts: number;
   /** Turns. */
   readonly turns: number;
-  /** Records of requests. Not there if none was removed. */
+  /** Records of requests. Absent if none was removed. */
   readonly records?: number;
-  /** As `usedBytes` counts them. */
+  /** Removed bytes, counted like `usedBytes`. */
   readonly bytes: number;
 }
 
@@ -201,11 +202,11 @@ export interface Removed {
 export interface PruneOptions {
   /** Removes sessions that were not used for longer, and days of records that ended before. @default no limit */
   readonly maxAgeMs?: number;
-  /** Removes as much as it takes to come down to this size. Sessions in use go last. @default no limit */
+  /** Removes sessions until the store has this size. Sessions in use go last. @default no limit */
   readonly maxBytes?: number;
-  /** Removes nothing, and answers what would be removed. @default false */
+  /** Removes nothing, and returns what would be removed. @default false */
   readonly dryRun?: boolean;
-  /** The present, in ms since the epoch. The clock of the store if not given. */
+  /** The present, in ms since the epoch. @default the clock of the store */
   readonly now?: number;
 }
 
@@ -217,30 +218,30 @@ export interface PruneReport extends Removed {
   readonly usedBytes: number;
 }
 
-/** Everything that was ever said, and how to get it back. A store is opened for one tenant. */
+/** Stores hidden texts, turns, notes and records. A store is opened for one tenant. */
 export interface Store {
   /** Durable when it resolves. The same text is stored once and referred to by each session and turn. */
   put(text: string, about: Reference): Promise<Handle>;
-  /** One batch: much quicker than one after the other. */
+  /** One batch: much faster than one after the other. */
   putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]>;
-  /** Undefined for what is not there, and for what is no handle. */
+  /** Undefined for an unknown handle, and for a text that is not a handle. */
   get(handle: string): Promise<Stored | undefined>;
-  /** The texts in the order of the handles: one batch, much quicker than one after the other. */
+  /** The texts in the order of the handles: one batch, much faster than one after the other. */
   getMany(handles: readonly string[]): Promise<(Stored | undefined)[]>;
   /** The last record of a turn wins. Durable when it resolves. */
   putTurn(record: TurnRecord): Promise<void>;
-  /** One batch: much quicker than one after the other. */
+  /** One batch: much faster than one after the other. */
   putTurns(records: readonly TurnRecord[]): Promise<void>;
-  /** One turn; undefined where it is not stored. */
+  /** One turn; undefined if it is not stored. */
   turn(session: string, turn: number): Promise<TurnRecord | undefined>;
   /** The turns of a session, in the order of their numbers. */
   turns(session: string): AsyncIterable<TurnRecord>;
-  /** Keeps a small text of a session under a name, replacing the one before. Durable when it resolves. */
+  /** Stores a small text of a session under a name, and replaces an earlier one. Durable when it resolves. */
   putNote(note: SessionNote): Promise<void>;
   /** The text kept under that name; undefined if there is none. */
   note(session: string, name: string): Promise<string | undefined>;
   /**
-   * Keeps records of requests, which hold numbers and names and no text. Durable when it resolves. A store without this
+   * Stores records of requests, which hold numbers and names and no text. Durable when it resolves. A store without this
    * method and `records` keeps none: a gateway then has them in memory only.
    */
   putRecords?(records: readonly RequestRecord[]): Promise<void>;
@@ -248,27 +249,32 @@ export interface Store {
   records?(range?: RecordRange): AsyncIterable<RequestRecord>;
   /** The texts of a session, oldest first. */
   list(session: string): AsyncIterable<Stored>;
+  /** Finds lines in stored texts, one match at a time. */
   search(query: string, options?: SearchOptions): AsyncIterable<Match>;
   /** Every session, the least recently used first. */
   sessions(): AsyncIterable<SessionInfo>;
-  /** Records that a session is in use. Writes at most once an hour, and nothing for a session that is not there. */
+  /** Records that a session is in use. Writes at most once an hour, and nothing for an unknown session. */
   touch(session: string): Promise<void>;
   /** Removes a session's references, turns, notes and records. Texts with none left are gone when it resolves. */
   delete(session: string, options?: DeleteOptions): Promise<Removed>;
   /** Removes whole sessions, texts without one and days of records, by age and size. */
   prune(options?: PruneOptions): Promise<PruneReport>;
-  /** Changes with every deletion that any process made: whoever remembers what is stored must ask again. */
+  /** Changes with every deletion by any process. A cache of stored handles is then invalid. */
   deletions(): Promise<number>;
+  /** Counts texts, sessions and bytes. */
   stats(): Promise<StoreStats>;
+  /** Reads everything and resolves with all damage that it finds. An empty list is a sound store. */
   verify(): Promise<Problem[]>;
+  /** Frees the space of deleted texts. */
   gc(options?: GcOptions): Promise<GcReport>;
   /** Every text, turn, note and record as one object a line. */
   export(): AsyncIterable<object>;
   /**
-   * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Made at the
+   * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Created at the
    * first call. Undefined for a reader that finds none. It is not in `export`.
    */
   secret(): Promise<string | undefined>;
+  /** Finishes all writes and frees the lock or the connections. Later calls throw STORE_CLOSED. */
   close(): Promise<void>;
 }
 
@@ -280,7 +286,7 @@ const SESSION = new RegExp(`^[A-Za-z0-9_-]{1,${storeLimits.nameChars}}$`);
 
 export const isSessionId = (session: unknown): boolean => typeof session === 'string' && SESSION.test(session);
 
-/** Session ids become part of keys: what is no id is refused. */
+/** Refuses an invalid session id: ids become part of keys. */
 export function checkSession(session: string): void {
   if (isSessionId(session)) return;
   throw new PalimpsestError(

@@ -2,19 +2,23 @@ import { type Fields, isRecord } from '../formats/lens.ts';
 
 /** An image in base64. */
 export interface StoredImage {
+  /** The media type, such as `image/png`. */
   readonly mimeType: string;
+  /** The image in base64. */
   readonly data: string;
 }
 
-/** The text of a result, with a note in the place of each image, and the images. */
+/** The text of a result, with a note in place of each image, and the images. */
 export interface TextAndImages {
   readonly text: string;
   readonly images: readonly StoredImage[];
 }
 
-/** A text with images, which the tool `recall` answers in place of a text. */
+/** A text with images: the answer of `recall` for a result with images. */
 export class TextWithImages implements TextAndImages {
+  /** The text, with a note in place of each image. */
   readonly text: string;
+  /** The images in the order of their notes. */
   readonly images: readonly StoredImage[];
 
   constructor({ text, images }: TextAndImages) {

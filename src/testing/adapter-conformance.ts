@@ -16,7 +16,7 @@ export function adapterConformance<Made>({ describe, it, expect }: TestFunctions
   const read = readerOf(driver);
   const start = (options: AdapterOptions): Conversation =>
     startConversation(driver, makeAdapter(driver, options), 'job');
-  /** Tests of what a framework may be unable to say. */
+  /** A test that is skipped if the framework cannot express its topic. */
   const test = (topic: keyof typeof skips, fact: string, body: () => Promise<void>): void => {
     const reason = skips[topic];
     if (reason === undefined) it(fact, body);
@@ -233,7 +233,7 @@ export function adapterConformance<Made>({ describe, it, expect }: TestFunctions
 /** The `it` of a runner that can skip, such as vitest and Jest. */
 type Skipping = TestFunctions['it'] & { readonly skip?: TestFunctions['it'] };
 
-/** Moves every ten turns, so that requests between the moves begin alike. */
+/** Masks every ten turns, so that requests in between begin with the same messages. */
 const policy = polling({ turns: 10, every: 10 });
 
 const BAD_OPTIONS: readonly (readonly [fact: string, options: unknown])[] = [
@@ -249,7 +249,7 @@ const BAD_OPTIONS: readonly (readonly [fact: string, options: unknown])[] = [
   ['a list of options', []],
 ];
 
-/** A conversation under way, with all that the model got and said. */
+/** A running conversation, with everything that the model got and said. */
 interface Conversation {
   readonly job: Job;
   readonly requests: SentRequest[];
@@ -279,7 +279,7 @@ function makeAdapter<Made>(driver: AdapterDriver<Made>, options: AdapterOptions)
   return { made: driver.make({ ...options, onReport }), store: options.store, reports };
 }
 
-/** `name` is the id of the session too. */
+/** `name` is also the id of the session. */
 function startConversation<Made>(driver: AdapterDriver<Made>, adapter: MadeAdapter<Made>, name: string): Conversation {
   const job = createJob(name);
   const requests: SentRequest[] = [];

@@ -1,7 +1,7 @@
 import type { ScriptedCall, ScriptedImage, ScriptedReply, ScriptedTool } from './adapter-driver.ts';
 import { PNG } from './png.ts';
 
-/** The job of the suite: so many turns of tool calls, with results that name their conversation. */
+/** The job of the suite: a number of turns with tool calls, with results that name their conversation. */
 export interface Job {
   readonly tools: readonly ScriptedTool[];
   /** The reply of a turn; turns count from 0. */

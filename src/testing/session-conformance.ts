@@ -7,7 +7,7 @@ import { createSuite, type SessionConformanceOptions, type SessionTestFunctions 
 
 export type { SessionConformanceOptions, SessionExpect, SessionTestFunctions } from './session/session-suite.ts';
 
-/** The tests that sessions pass wherever they live: `sessionConformance({ describe, it, expect }, { name: 'mine', … })`. */
+/** The tests that sessions pass in every storage: `sessionConformance({ describe, it, expect }, { name: 'mine', … })`. */
 export function sessionConformance(functions: SessionTestFunctions, options: SessionConformanceOptions): void {
   const suite = createSuite(functions, options);
   functions.describe(`sessions: ${options.name}`, () => {

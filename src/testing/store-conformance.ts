@@ -10,29 +10,44 @@ export type Expect = (actual: unknown) => {
 
 /** The test runner's own functions, so that the suite runs under any of them. */
 export interface TestFunctions {
+  /** Groups tests under a name. */
   describe(name: string, body: () => void): unknown;
+  /** Declares a test. */
   it(name: string, body: () => Promise<void>): unknown;
+  /** Checks a value. */
   readonly expect: Expect;
 }
 
 /** The store to test. */
 export interface ConformanceOptions {
+  /** The store, as the names of the tests show it. */
   readonly name: string;
-  /** Opens the store of a tenant. Every test takes tenants of its own, all in one place, and closes what it opened. */
+  /** Opens the store of a tenant. Every test uses its own tenants, all in one place, and closes the stores that it opened. */
   open(tenant?: string): Promise<Store>;
-  /** Closes the store and opens what it left behind. Without it, nothing is asked about durability. */
+  /** Closes the store and opens it again. Without this function, durability is not tested. @default none */
   readonly reopen?: (store: Store, tenant: string) => Promise<Store>;
-  /** The largest text that is stored. */
+  /** The largest text that is stored. @default 5000000 */
   readonly largestBytes?: number;
-  /** The store has `putRecords` and `records`. If false, the suite skips records of requests. */
+  /** The store has `putRecords` and `records`. If false, the suite skips records of requests. @default false */
   readonly keepsRecords?: boolean;
 }
 
-/** The tests that every store passes: `storeConformance({ describe, it, expect }, { name: 'mine', open })`. */
+/**
+ * The tests that every store passes: `storeConformance({ describe, it, expect }, { name: 'mine', open })`.
+ *
+ * @example
+ * ```ts
+ * import { createMemoryStore } from 'palimpsest/store';
+ * import { storeConformance } from 'palimpsest/testing';
+ * import { describe, expect, it } from 'vitest';
+ *
+ * storeConformance({ describe, it, expect }, { name: 'mine', open: async (tenant = 'default') => createMemoryStore({ tenant }) });
+ * ```
+ */
 export function storeConformance({ describe, it, expect }: TestFunctions, options: ConformanceOptions): void {
   const { name, open, reopen, largestBytes = 5_000_000, keepsRecords = false } = options;
 
-  /** One test, with a store of a tenant that no other test knows. */
+  /** One test, with the store of a tenant that no other test uses. */
   const test = (fact: string, body: (store: Store, tenant: string) => Promise<void>): void => {
     it(fact, async () => {
       const tenant = freshTenant();
@@ -300,7 +315,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       try {
         first.refs.push({ session: 'other' });
       } catch {
-        // Frozen is as good.
+        // A frozen object is fine too.
       }
       expect((await store.get(handle))?.refs).toEqual([{ session: 's', turn: 1 }]);
     });
@@ -584,7 +599,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         expect(await store.get(handleOf('own'))).toBe(undefined);
         expect((await collect(store.list('b'))).map(({ text }) => text)).toEqual(['shared', 'kept']);
         expect(await collect(store.turns('b'))).toEqual([turnOf('b', 9)]);
-        // A session that goes on after it was deleted begins with its next turn.
+        // A session that continues after its deletion begins with its next turn.
         await store.putTurn(turnOf('a', 5));
         expect(await collect(store.turns('a'))).toEqual([turnOf('a', 5)]);
       });
@@ -880,7 +895,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         ['second', 1, 9001, 0],
         ['third', 2, 9008, 0],
       ]);
-      // To the second, and by the clock of a server.
+      // Times are rounded to seconds, and may come from the clock of a server.
       const isNow = (time: number): boolean => Math.abs(time - began) < 600_000;
       expect(found.every(({ firstAt, lastAt }) => isNow(firstAt) && isNow(lastAt) && firstAt <= lastAt)).toBe(true);
     });

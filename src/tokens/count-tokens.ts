@@ -1,8 +1,17 @@
+import { utf8Bytes as bytes, encodeUtf8 } from './utf8.ts';
+
 /**
  * Estimates o200k tokens with a weighted automaton: one table look-up per UTF-16 unit.
  * Its states follow o200k's own splitting pattern (words, capital humps, groups of three digits,
  * runs of punctuation, blanks). A weight is the chance, in hundredths, that a token starts at
  * that character. No weight is negative, so appending text never lowers the count.
+ *
+ * @example
+ * ```ts
+ * import { countTokens } from 'palimpsest/tokens';
+ *
+ * console.log(countTokens('An estimate of the tokens of this text.'));
+ * ```
  */
 export function countTokens(text: string): number {
   if (text === '') return 0;
@@ -21,19 +30,16 @@ function weigh(text: string): number {
   return hundredths;
 }
 
-/** To cut a shorter text into parts does not pay. */
+/** A shorter text is not worth cutting into parts. */
 const LONG = 512;
-const encoder = new TextEncoder();
-/** The text that is being counted. */
-const bytes = new Uint8Array(1 << 17);
 
 /**
- * The same for a text in ASCII, in half the time: each step waits for the one before it, so steps in four parts of the text are
- * taken side by side. Behind a newline, ASCII is counted as at the start of a text. Undefined for other and longer texts.
+ * The same for a text in ASCII, in half the time. Each step waits for the one before it, so four parts of the text are counted at the
+ * same time. After a newline, ASCII is counted as at the start of a text. Undefined for other and for longer texts.
  */
 function weighAscii(text: string): number | undefined {
   const end = text.length;
-  if (encoder.encodeInto(text, bytes).written !== end) return undefined;
+  if (encodeUtf8(text) !== end) return undefined;
   const b = behindNewline(text, end >> 2);
   const c = behindNewline(text, Math.max(b, end >> 1));
   const d = behindNewline(text, Math.max(c, end - (end >> 2)));
@@ -55,7 +61,7 @@ function weighAscii(text: string): number | undefined {
   return hundredths + weighBytes(c + steps, d, rowC) + weighBytes(d + steps, end, rowD);
 }
 
-/** The first place behind a newline from here on; the end of the text if there is none. */
+/** The first position after a newline from here on; the end of the text if there is none. */
 function behindNewline(text: string, from: number): number {
   const newline = text.indexOf('\n', from);
   return newline < 0 ? text.length : newline + 1;

@@ -1,4 +1,14 @@
-/** The plain heuristic: UTF-8 bytes / 4, rounded up. A lone surrogate is written as three bytes. */
+/**
+ * The plain heuristic: UTF-8 bytes / 4, rounded up. A lone surrogate is written as three bytes.
+ *
+ * @example
+ * ```ts
+ * import { fit } from 'palimpsest';
+ * import { estimateTokens } from 'palimpsest/tokens';
+ *
+ * const { report } = fit(history, { counter: estimateTokens });
+ * ```
+ */
 export function estimateTokens(text: string): number {
   return Math.ceil(utf8Length(text) / 4);
 }

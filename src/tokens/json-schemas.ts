@@ -1,8 +1,8 @@
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * For `JSON.stringify`: writes a schema of a library, such as zod, as the JSON schema that is sent. The fields of its
- * object hold neither descriptions nor limits.
+ * For `JSON.stringify`: writes a schema of a library, such as zod, as the JSON schema that is sent. The schema object itself holds
+ * neither descriptions nor limits.
  */
 export function withJsonSchemas(_name: string, value: unknown): unknown {
   const converter = fieldsOf(fieldsOf(value)['~standard']).jsonSchema;
@@ -11,7 +11,7 @@ export function withJsonSchemas(_name: string, value: unknown): unknown {
   try {
     return input.call(converter, { target: 'draft-07' });
   } catch {
-    // A schema that JSON cannot express, such as one of dates: as large as its fields.
+    // JSON cannot express the schema, such as one of dates: its fields are counted.
     return value;
   }
 }

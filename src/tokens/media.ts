@@ -8,7 +8,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Sizes what is not text by the provider's formula: never by its base64 length, never as zero. */
+/** Sizes images and files by the provider's formula: never by its base64 length, never as zero. */
 export function sizeMedia(vendor: Vendor, mediaType: string, data: unknown): Media {
   const bytes = byteLength(data);
   if (mediaType.startsWith('image')) return { type: 'image', bytes, tokens: imageTokens(vendor, imageSize(data)) };

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { breaksIn, historyIn } from '../gateway/held.ts';
-import type { Fields } from '../gateway/provider/json.ts';
-import type { SeenRequest } from '../gateway/provider/start-provider.ts';
+import { breaksIn, historyIn } from '../support/gateway/held.ts';
 import { ensureBuilt } from '../support/modules.ts';
+import type { Fields } from '../support/provider/json.ts';
+import type { SeenRequest } from '../support/provider/start-provider.ts';
 import { type Agent, agents } from './agents.ts';
 import { isOfJob, LAST_TEXT, RECALL_TEXT } from './job.ts';
 import { type AgentRun, paidRequests, runAgent } from './run-agent.ts';

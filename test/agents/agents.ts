@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { Call } from '../gateway/provider/script.ts';
 import { ROOT } from '../support/modules.ts';
+import type { Call } from '../support/provider/script.ts';
 import { TASK } from './job.ts';
 
 /** Where an agent is set up. */

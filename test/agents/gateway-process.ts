@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ConversationSummary, Receipt } from '../../src/gateway/index.ts';
-import { TOKEN } from '../gateway/gateway.ts';
+import { TOKEN } from '../support/gateway/gateway.ts';
 import { ROOT } from '../support/modules.ts';
 import { type Guarded, startGuarded } from './guarded.ts';
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Fields, fieldsOf } from '../gateway/provider/json.ts';
-import type { Ask, Call, Reply, Script } from '../gateway/provider/script.ts';
+import { type Fields, fieldsOf } from '../support/provider/json.ts';
+import type { Ask, Call, Reply, Script } from '../support/provider/script.ts';
 import type { Agent } from './agents.ts';
 
 export const TASK = 'Read all parts and all logs of this project, one after the other, and say when you are done.';

@@ -11,11 +11,11 @@ import { writeReportPage } from '../../src/cli/write-report-page.ts';
 import { createGateway, type Gateway } from '../../src/gateway/index.ts';
 import { buildReport } from '../../src/report/build-report.ts';
 import type { RequestRecord } from '../../src/report/request-record.ts';
-import { dollarsOf, type Effect, lengths, simulateTraffic } from '../../src/report/simulated-traffic.test-data.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { isAbsent, launchChromium, REASON } from '../support/browser/chromium.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { isAbsent, launchChromium, REASON } from './chromium.ts';
+import { dollarsOf, type Effect, lengths, simulateTraffic } from '../support/simulated-traffic.ts';
 
 const BUILD_MS = 120_000;
 /** A report of many records, on a machine that has other work. */

@@ -1,9 +1,9 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fit, handleOf, slidingWindow } from '../../src/index.ts';
+import { isAbsent, launchChromium, REASON } from '../support/browser/chromium.ts';
 import { coreJob } from '../support/core-job.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { isAbsent, launchChromium, REASON } from './chromium.ts';
 
 interface Bundle {
   readonly code: string;

@@ -2,9 +2,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isAbsent, launchChromium, REASON } from '../support/browser/chromium.ts';
+import { type SampleGateway, startSampleGateway } from '../support/browser/sample-gateway.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { isAbsent, launchChromium, REASON } from './chromium.ts';
-import { type SampleGateway, startSampleGateway } from './sample-gateway.ts';
 
 /** Would run if any of it were taken for markup. */
 const HOSTILE = [
@@ -228,7 +228,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     expect(await page.locator('img').count()).toBe(0);
 
     await search().fill('NEEDLE1\\d\\d;');
-    await until(() => page.locator('.pane').textContent()).toContain('Nothing that was masked has it.');
+    await until(() => page.locator('.pane').textContent()).toContain('No masked text matches.');
     await page.getByRole('combobox', { name: 'For' }).selectOption('a pattern');
     await until(() => page.locator('.hit').count()).toBeGreaterThan(5);
     await page.getByRole('combobox', { name: 'Where' }).selectOption('this one');
@@ -373,7 +373,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     complaints = complaints.filter((text) => !text.includes('401'));
   });
 
-  it('says why the gateway keeps its hands off', async () => {
+  it('says why the gateway edits nothing', async () => {
     await gateway.play({ task: 'Kept by the provider', requests: 4, isManagedElsewhere: true });
     await open();
     await heading().waitFor();

@@ -6,9 +6,9 @@ import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ReplayPage } from '../../src/lab/replay-result.ts';
 import { writePage } from '../../src/lab/write-page.ts';
+import { isAbsent, launchChromium, REASON } from '../support/browser/chromium.ts';
+import { HOSTILE, samplePage } from '../support/browser/sample-page.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { isAbsent, launchChromium, REASON } from './chromium.ts';
-import { HOSTILE, samplePage } from './sample-page.ts';
 
 /** For a whole build, on a machine that has other work. */
 const BUILD_MS = 120_000;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { SYSTEM, TOOL_SCHEMAS } from '../gateway/clients/job.ts';
+import { SYSTEM, TOOL_SCHEMAS } from '../support/gateway/clients/job.ts';
 import { HONEST, JOB } from './upstream-process.ts';
 
 export interface HonestOptions {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { TOKEN } from '../gateway/gateway.ts';
+import { TOKEN } from '../support/gateway/gateway.ts';
 import { ROOT } from '../support/modules.ts';
 import { disturbances } from './disturbances.ts';
 import { converse, type HonestOptions } from './honest-client.ts';

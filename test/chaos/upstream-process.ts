@@ -1,9 +1,9 @@
 import { appendFileSync } from 'node:fs';
-import { jobScript } from '../gateway/clients/job.ts';
-import type { Fault } from '../gateway/provider/faults.ts';
-import { type Fields, fieldsOf } from '../gateway/provider/json.ts';
-import type { Ask } from '../gateway/provider/script.ts';
-import { startProvider } from '../gateway/provider/start-provider.ts';
+import { jobScript } from '../support/gateway/clients/job.ts';
+import type { Fault } from '../support/provider/faults.ts';
+import { type Fields, fieldsOf } from '../support/provider/json.ts';
+import type { Ask } from '../support/provider/script.ts';
+import { startProvider } from '../support/provider/start-provider.ts';
 import { createRandom, type Random } from './random.ts';
 
 /** A line of the file in which the upstream writes down what it saw. */

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { TOKEN } from '../gateway/gateway.ts';
+import { TOKEN } from '../support/gateway/gateway.ts';
 import { ROOT } from '../support/modules.ts';
 import { type OwnPostgresServer, startOwnPostgres } from '../support/postgres.ts';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';

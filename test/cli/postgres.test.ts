@@ -1,10 +1,10 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import { createStores } from '../../src/cli/stores.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { fitAndStore } from '../../src/store/index.ts';
-import { history } from '../seeds/support.ts';
+import { history } from '../support/chat.ts';
+import { palimpsest } from '../support/memory-io.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 
 /** One run's own: a server that is already there may have been used before. */

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { contextOf } from '../lab/fixtures/contexts.ts';
+import { contextOf } from '../support/logs/contexts.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-process-'));

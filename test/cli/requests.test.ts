@@ -14,29 +14,26 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, type TestContext, vi } from 'vitest';
 import { handleOf } from '../../src/store/handle.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { ChildStore } from '../store/support/child-store.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
+import { ChildStore } from '../support/store/child-store.ts';
 
 const DAY = 86_400_000;
 /** A writer looks for requests every second. */
 const TWO_LOOKS_MS = 2500;
-const closers: (() => unknown)[] = [];
+const SOON = { timeout: 60_000, interval: 50 };
 
 beforeAll(ensureBuilt, 120_000);
-afterEach(async () => {
-  for (const close of closers.splice(0).reverse()) await close();
-});
 
 /** A store with one session that another process has open. That process is stopped: it takes no request. */
-async function heldStore() {
+async function heldStore({ onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
   const path = mkdtempSync(join(tmpdir(), 'palimpsest-requests-'));
-  closers.push(() => rmSync(path, { recursive: true }));
+  onTestFinished(() => rmSync(path, { recursive: true }));
   const writer = await ChildStore.open(path, 'write');
   const { pid } = writer.opened;
-  closers.push(() => writer.end());
+  onTestFinished(() => writer.end());
   await writer.call('put', 'precious', { session: 's' });
   process.kill(pid as number, 'SIGSTOP');
   return {
@@ -44,14 +41,17 @@ async function heldStore() {
     requests: join(path, 'default', 'requests'),
     writer,
     goOn: () => process.kill(pid as number, 'SIGCONT'),
+    onTestFinished,
   };
 }
 
+type Held = Pick<Awaited<ReturnType<typeof heldStore>>, 'path' | 'requests' | 'onTestFinished'>;
+
 /** `palimpsest store delete` in a process of its own. */
-function runDelete(path: string) {
+function runDelete({ path, onTestFinished }: Held) {
   const main = join(ROOT, 'dist/cli/main.js');
   const child = spawn(process.execPath, [main, 'store', 'delete', '--session', 's', '--store', path]);
-  closers.push(() => child.kill('SIGKILL'));
+  onTestFinished(() => void child.kill('SIGKILL'));
   let stderr = '';
   child.stderr.on('data', (chunk) => (stderr += chunk));
   const ended = once(child, 'close').then(() => ({ code: child.exitCode, stderr }));
@@ -59,8 +59,9 @@ function runDelete(path: string) {
 }
 
 /** `palimpsest store delete`, which waits for the writer. */
-async function askToDelete({ path, requests }: { readonly path: string; readonly requests: string }) {
-  const { child, ended } = runDelete(path);
+async function askToDelete(held: Held) {
+  const { requests } = held;
+  const { child, ended } = runDelete(held);
   const find = (): string | undefined =>
     existsSync(requests) ? readdirSync(requests).find((name) => name.endsWith('.request')) : undefined;
   for (let n = 0; n < 600 && !find(); n++) await setTimeout(50);
@@ -80,6 +81,10 @@ function makeSilent(request: string): void {
   utimesSync(request, before, before);
 }
 
+/** The writer took the request away and left an answer. */
+const answered = ({ requests }: Held): Promise<void> =>
+  vi.waitFor(() => expect(readdirSync(requests)).toEqual([expect.stringMatching(/\.answer$/)]), SOON);
+
 const isThere = async (path: string): Promise<boolean> => {
   const reader = await openStore({ path, mode: 'read' });
   const found = await reader.get(handleOf('precious'));
@@ -87,59 +92,10 @@ const isThere = async (path: string): Promise<boolean> => {
   return found !== undefined;
 };
 
-describe('a command that asks the process that writes', () => {
-  it('and is killed leaves a request that the next writer refuses and does not carry out', async () => {
-    const held = await heldStore();
-    const { child } = await askToDelete(held);
-    await kill(child);
-    await held.writer.end();
-    const next = await openStore({ path: held.path });
-    closers.push(() => next.close());
-    await setTimeout(TWO_LOOKS_MS);
-    expect((await next.get(handleOf('precious')))?.text).toBe('precious');
-    expect(readdirSync(held.requests)).toEqual([expect.stringMatching(/\.answer$/)]);
-  });
-
-  it('and is killed leaves a request that the same writer does not carry out when it gets to it later', async () => {
-    const held = await heldStore();
-    const { child, request } = await askToDelete(held);
-    await kill(child);
-    makeSilent(request);
-    held.goOn();
-    await setTimeout(TWO_LOOKS_MS);
-    expect(await isThere(held.path)).toBe(true);
-    expect(readdirSync(held.requests)).toEqual([expect.stringMatching(/\.answer$/)]);
-  });
-
-  it('and was stopped for too long is refused, and says that nothing was done', async () => {
-    const held = await heldStore();
-    const { child, request, ended } = await askToDelete(held);
-    child.kill('SIGSTOP');
-    makeSilent(request);
-    held.goOn();
-    await setTimeout(TWO_LOOKS_MS);
-    child.kill('SIGCONT');
-    const { code, stderr } = await ended;
-    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was done, and nothing will be')]);
-    expect(stderr).toContain('10 s');
-    expect(await isThere(held.path)).toBe(true);
-    expect(readdirSync(held.requests)).toEqual([]);
-  });
-
-  it.each([
-    ['a file', (path: string) => writeFileSync(path, '')],
-    ['a symbolic link', (path: string) => symlinkSync('..', path)],
-    ['a symbolic link', (path: string) => symlinkSync('nowhere', path)],
-  ])('names the place of requests and says what to do if it is %s', async (found, make) => {
-    const held = await heldStore();
-    make(held.requests);
-    const { code, stderr } = await runDelete(held.path).ended;
-    expect(stderr).toContain(`Expected ${held.requests} to be a folder but found ${found}; remove it`);
-    expect(code).toBe(1);
-  });
-
-  it('and waits is served, also if the writer gets to it only after 12 seconds', async () => {
-    const held = await heldStore();
+// They wait for time limits of the command: all at once, the longest first.
+describe.concurrent('a command that asks the process that writes', () => {
+  it('and waits is served, also if the writer gets to it only after 12 seconds', async (test) => {
+    const held = await heldStore(test);
     const { ended } = await askToDelete(held);
     // Longer than a request may be silent.
     await setTimeout(12_000);
@@ -148,8 +104,8 @@ describe('a command that asks the process that writes', () => {
     expect(await isThere(held.path)).toBe(false);
   }, 60_000);
 
-  it('withdraws its request after its time limit, says that nothing is done, and nothing is', async () => {
-    const held = await heldStore();
+  it('withdraws its request after its time limit, says that nothing is done, and nothing is', async (test) => {
+    const held = await heldStore(test);
     const { ended } = await askToDelete(held);
     const { code, stderr } = await ended;
     expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was done, and nothing will be')]);
@@ -158,8 +114,56 @@ describe('a command that asks the process that writes', () => {
     expect(await isThere(held.path)).toBe(true);
   }, 60_000);
 
-  it('says that the work may still happen if the writer had taken the request and lost the store', async () => {
-    const held = await heldStore();
+  it('and is killed leaves a request that the next writer refuses and does not carry out', async (test) => {
+    const held = await heldStore(test);
+    const { child } = await askToDelete(held);
+    await kill(child);
+    await held.writer.end();
+    const next = await openStore({ path: held.path });
+    test.onTestFinished(() => next.close());
+    await answered(held);
+    expect((await next.get(handleOf('precious')))?.text).toBe('precious');
+  });
+
+  it('and is killed leaves a request that the same writer does not carry out when it gets to it later', async (test) => {
+    const held = await heldStore(test);
+    const { child, request } = await askToDelete(held);
+    await kill(child);
+    makeSilent(request);
+    held.goOn();
+    await answered(held);
+    expect(await isThere(held.path)).toBe(true);
+  });
+
+  it('and was stopped for too long is refused, and says that nothing was done', async (test) => {
+    const held = await heldStore(test);
+    const { child, request, ended } = await askToDelete(held);
+    child.kill('SIGSTOP');
+    makeSilent(request);
+    held.goOn();
+    await answered(held);
+    child.kill('SIGCONT');
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was done, and nothing will be')]);
+    expect(stderr).toContain('10 s');
+    expect(await isThere(held.path)).toBe(true);
+    expect(readdirSync(held.requests)).toEqual([]);
+  });
+
+  it.for<[string, (path: string) => void]>([
+    ['a file', (path) => writeFileSync(path, '')],
+    ['a symbolic link', (path) => symlinkSync('..', path)],
+    ['a symbolic link', (path) => symlinkSync('nowhere', path)],
+  ])('names the place of requests and says what to do if it is %s', async ([found, make], test) => {
+    const held = await heldStore(test);
+    make(held.requests);
+    const { code, stderr } = await runDelete(held).ended;
+    expect(stderr).toContain(`Expected ${held.requests} to be a folder but found ${found}; remove it`);
+    expect(code).toBe(1);
+  });
+
+  it('says that the work may still happen if the writer had taken the request and lost the store', async (test) => {
+    const held = await heldStore(test);
     const { request, ended } = await askToDelete(held);
     renameSync(request, request.replace(/request$/, 'taken'));
     rmSync(join(held.path, 'default', 'lock'));
@@ -168,11 +172,11 @@ describe('a command that asks the process that writes', () => {
   });
 });
 
-it('a writer removes old requests and answers, and carries out none of them', async () => {
+it('a writer removes old requests and answers, and carries out none of them', async ({ onTestFinished }) => {
   const path = mkdtempSync(join(tmpdir(), 'palimpsest-requests-'));
-  closers.push(() => rmSync(path, { recursive: true }));
+  onTestFinished(() => rmSync(path, { recursive: true }));
   const store = await openStore({ path });
-  closers.push(() => store.close());
+  onTestFinished(() => store.close());
   await store.put('precious', { session: 's' });
   const requests = join(path, 'default', 'requests');
   mkdirSync(requests);
@@ -182,7 +186,6 @@ it('a writer removes old requests and answers, and carries out none of them', as
     writeFileSync(file, JSON.stringify({ method: 'delete', args: ['s'] }));
     utimesSync(file, old, old);
   }
-  await setTimeout(TWO_LOOKS_MS);
+  await vi.waitFor(() => expect(readdirSync(requests)).toEqual([]), SOON);
   expect((await store.get(handleOf('precious')))?.text).toBe('precious');
-  expect(readdirSync(requests)).toEqual([]);
 });

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import { startPruning } from '../../src/cli/retention.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { openStore } from '../../src/store/open-store.ts';
-import { type GatewayProcess, startProcess } from '../gateway/processes.ts';
+import { type GatewayProcess, startProcess } from '../support/gateway/processes.ts';
+import { palimpsest } from '../support/memory-io.ts';
 import { ensureBuilt } from '../support/modules.ts';
 
 const DAY = 86_400_000;
@@ -31,7 +31,16 @@ async function filled(): Promise<{ readonly folder: string; readonly path: strin
 }
 
 async function serve(folder: string, ...args: string[]): Promise<GatewayProcess> {
-  const gateway = await startProcess(['--port', '0', '--store', join(folder, 'store'), ...args], folder);
+  return serveWith({}, folder, ...args);
+}
+
+async function serveWith(
+  variables: Record<string, string>,
+  folder: string,
+  ...args: string[]
+): Promise<GatewayProcess> {
+  const flags = ['--port', '0', '--store', join(folder, 'store'), ...args];
+  const gateway = await startProcess(flags, folder, process.execPath, variables);
   closers.push(() => gateway.stop('SIGKILL', { isGroup: true }).catch(() => {}));
   return gateway;
 }
@@ -80,13 +89,25 @@ describe('upkeep beside a gateway that serves', () => {
 });
 
 describe('a gateway with a limit for its store', () => {
-  it('removes what was not used for longest when it starts, and tells so', async () => {
+  it.each([
+    ['a file', ['--config', 'own.yaml'], {}],
+    ['the command line', ['--max-bytes', '500kB', '--max-age-days', '90'], {}],
+    ['variables', [], { PALIMPSEST_MAX_BYTES: '500kB', PALIMPSEST_MAX_AGE_DAYS: '90' }],
+  ])('from %s removes what was not used for longest when it starts, and tells so', async (_from, args, variables) => {
     const { folder, path } = await filled();
     writeFileSync(join(folder, 'own.yaml'), 'store:\n  max_bytes: 500kB\n');
-    const gateway = await serve(folder, '--config', 'own.yaml', '--store', path);
+    const gateway = await serveWith(variables, folder, ...args);
     for (let n = 0; n < 200 && !gateway.output().includes('old sessions were removed'); n++) await setTimeout(50);
     expect(gateway.output()).toMatch(/"old sessions were removed","tenant":"default","sessions":1,"texts":1/);
     expect(await sessionsIn(path)).toEqual(['second', 'third']);
+  });
+
+  it.each([
+    [['--max-bytes', 'much'], "expected --max-bytes to be a size such as 500MB or 10GB but found 'much'"],
+    [['--max-age-days', 'old'], 'expected --max-age-days'],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr } = await palimpsest(['serve', '--port', '0', ...args]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
   });
 
   it('removes nothing without one', async () => {

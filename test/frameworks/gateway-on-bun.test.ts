@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type GatewayProcess, startProcess } from '../gateway/processes.ts';
-import { anthropicBody, anthropicMessages, maskedIn } from '../gateway/requests.test-data.ts';
-import { startUpstream, type Upstream } from '../gateway/upstream.ts';
+import { type GatewayProcess, startProcess } from '../support/gateway/processes.ts';
+import { anthropicBody, anthropicMessages, maskedIn } from '../support/gateway/requests.ts';
+import { startUpstream, type Upstream } from '../support/gateway/upstream.ts';
 import { ensureBuilt } from '../support/modules.ts';
 
 const BUN = fileURLToPath(new URL('node_modules/.bin/bun', import.meta.url));

@@ -8,9 +8,9 @@ import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
 import type { Report } from '../../src/plan/report.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { PNG } from '../../src/testing/png.ts';
-import type { Fields } from '../gateway/provider/json.ts';
-import type { Ask, Reply } from '../gateway/provider/script.ts';
-import { type Provider, type ProviderOptions, startProvider } from '../gateway/provider/start-provider.ts';
+import type { Fields } from '../support/provider/json.ts';
+import type { Ask, Reply } from '../support/provider/script.ts';
+import { type Provider, type ProviderOptions, startProvider } from '../support/provider/start-provider.ts';
 import { clientOf, type Version } from './openai-driver.ts';
 
 const closers: (() => Promise<void>)[] = [];

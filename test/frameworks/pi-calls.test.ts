@@ -161,7 +161,7 @@ describe('an agent of pi', () => {
     await agent.prompt('Go on.');
     expect(agent.state.errorMessage).toBeUndefined();
     expect(warn.mock.calls).toEqual([
-      [expect.stringMatching(/^palimpsest: a request was sent as it came. .*role note/)],
+      [expect.stringMatching(/^palimpsest: a request was sent unchanged. .*role note/)],
     ]);
     warn.mockRestore();
   });

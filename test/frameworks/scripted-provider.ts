@@ -1,7 +1,7 @@
 import type { ScriptedRun, SentRequest } from '../../src/testing/index.ts';
-import type { Fields } from '../gateway/provider/json.ts';
-import type { Ask, Reply } from '../gateway/provider/script.ts';
-import { type Provider, type ProviderOptions, startProvider } from '../gateway/provider/start-provider.ts';
+import type { Fields } from '../support/provider/json.ts';
+import type { Ask, Reply } from '../support/provider/script.ts';
+import { type Provider, type ProviderOptions, startProvider } from '../support/provider/start-provider.ts';
 
 let replies = 0;
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../../src/index.ts';
-import { readContender, readPrices } from '../../src/lab/contender.ts';
 import { type ReplaySetting, replayContext } from '../../src/lab/replay-context.ts';
+import { readPrices, readReplayPolicy } from '../../src/lab/replay-policy.ts';
 import type { Context } from '../../src/lab/run.ts';
 import { priceLists } from '../../src/plan/prices.ts';
-import { anyContext, chars } from './fixtures/contexts.ts';
+import { anyContext, chars } from '../support/logs/contexts.ts';
 
 const anyPrices = fc.oneof(
   fc.constantFrom(...Object.keys(priceLists)),
@@ -28,13 +28,13 @@ const anySetting = fc.record({
   cachedAtStart: fc.constantFrom(0, 3000),
 });
 
-type PlainSetting = Omit<ReplaySetting, 'counter' | 'contenders' | 'prices'>;
+type PlainSetting = Omit<ReplaySetting, 'counter' | 'policies' | 'prices'>;
 
 const RUNS = Number(process.env.PALIMPSEST_RUNS ?? 200);
 
-function costs(context: Context, policies: readonly string[], prices: string, setting: PlainSetting): number[] {
-  const contenders = policies.map(readContender);
-  const played = replayContext(context, { counter: chars, contenders, prices: [readPrices(prices)], ...setting });
+function costs(context: Context, names: readonly string[], prices: string, setting: PlainSetting): number[] {
+  const policies = names.map(readReplayPolicy);
+  const played = replayContext(context, { counter: chars, policies, prices: [readPrices(prices)], ...setting });
   return played.map(({ cost }) => cost[prices] as number);
 }
 

@@ -41,7 +41,7 @@ describe.skipIf(!hasCorpus)('the runs of the corpus (skipped where ../shared/cor
       keepSchedules: false,
     };
     const setting = settingOf(request);
-    ({ result } = await replay([CORPUS], { ...request, play: (file) => replayFile(file, setting) }));
+    ({ result } = await replay([CORPUS], { ...request, replayFile: (file) => replayFile(file, setting) }));
     long = result.runs.filter(({ turns }) => turns >= LEAST_TURNS);
   });
 

@@ -7,7 +7,7 @@ import { simulate } from '../../src/lab/simulate.ts';
 import type { EpochRecord, Policy } from '../../src/plan/policy.ts';
 import { type PriceName, priceLists } from '../../src/plan/prices.ts';
 import { CORPUS, hasCorpus } from '../support/corpus.ts';
-import { anyContext, chars } from './fixtures/contexts.ts';
+import { anyContext, chars } from '../support/logs/contexts.ts';
 
 // With the same counter, breakEven in the lab and through `fit`, turn by turn, takes the same masks at the same requests
 // and sends the same bytes.

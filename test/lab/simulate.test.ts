@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type ChatMessage, createPlanner, never, type Policy } from '../../src/index.ts';
-import { readContender, readPrices } from '../../src/lab/contender.ts';
 import { batchesOf, layoutOf } from '../../src/lab/layout.ts';
 import { replayContext } from '../../src/lab/replay-context.ts';
+import { readPrices, readReplayPolicy } from '../../src/lab/replay-policy.ts';
 import type { Context } from '../../src/lab/run.ts';
 import { type Setting, simulate } from '../../src/lab/simulate.ts';
 import { priceLists } from '../../src/plan/prices.ts';
+import { anyContext, chars, contextFrom, contextOf, system, textOf, turn, user } from '../support/logs/contexts.ts';
 import { anyPolicy } from '../support/policies.ts';
-import { anyContext, chars, contextFrom, contextOf, system, textOf, turn, user } from './fixtures/contexts.ts';
 
 // All figures here were worked out by hand, from DESIGN.md section 13 alone. Sizes are characters / 4.
 
@@ -23,15 +23,15 @@ function sent(context: Context, policy: string, more: Partial<Setting> = {}): Ro
   return requests.map(({ size, cached }): Row => [size, cached]);
 }
 
-const policyOf = (text: string): Policy => readContender(text).policy(priceLists['anthropic-5m']);
+const policyOf = (text: string): Policy => readReplayPolicy(text).policy(priceLists['anthropic-5m']);
 
 const epochsOf = (context: Context, policy: string): number[] =>
   simulate(context, policyOf(policy), SETTING).requests.flatMap(({ isEpoch }, i) => (isEpoch ? [i + 1] : []));
 
 /** The cost at every price list, in the order of `LISTS`. */
 function costs(context: Context, policy: string): number[] {
-  const contenders = [readContender(policy)];
-  const setting = { ...SETTING, contenders, prices: LISTS.map(readPrices), cacheLife: 'endless' as const };
+  const policies = [readReplayPolicy(policy)];
+  const setting = { ...SETTING, policies, prices: LISTS.map(readPrices), cacheLife: 'endless' as const };
   const cost = Object.assign({}, ...replayContext(context, setting).map((played) => played.cost));
   return LISTS.map((list) => Math.round(cost[list] * 1e6) / 1e6);
 }
@@ -245,7 +245,7 @@ describe('the lab’s figures for a run of seven replies, six results of 100 tok
 const readPolicies = (): { policies: string[] } => {
   // The error for an unknown policy names all there are; none and optimum are the lab's own.
   try {
-    readContender('zzzzzzzzzzzzzzzzzz');
+    readReplayPolicy('zzzzzzzzzzzzzzzzzz');
   } catch (error) {
     const [, names = ''] = /known are (.*)\.$/.exec((error as Error).message) ?? [];
     return { policies: names.split(', ').filter((name) => name !== 'none' && name !== 'optimum') };
@@ -774,6 +774,6 @@ function play(
   cacheLife: 'endless' | 'listed' | number = 'endless',
   more: Partial<Setting> = {},
 ) {
-  const contenders = [readContender(policy)];
-  return replayContext(context, { ...SETTING, ...more, contenders, prices: prices.map(readPrices), cacheLife });
+  const policies = [readReplayPolicy(policy)];
+  return replayContext(context, { ...SETTING, ...more, policies, prices: prices.map(readPrices), cacheLife });
 }

@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import { type ReplayRequest, settingOf } from '../../src/cli/replay-request.ts';
 import { percent } from '../../src/cli/show-replay.ts';
 import { replay } from '../../src/lab/replay.ts';
 import { replayFile } from '../../src/lab/replay-file.ts';
 import type { ReplayResult } from '../../src/lab/replay-result.ts';
 import { CORPUS, hasCorpus } from '../support/corpus.ts';
+import { palimpsest } from '../support/memory-io.ts';
 import { ROOT } from '../support/modules.ts';
 
 const REQUEST: ReplayRequest = {
@@ -25,7 +25,7 @@ const REQUEST: ReplayRequest = {
 async function replayed(folder: string, more: Partial<ReplayRequest> = {}): Promise<ReplayResult> {
   const request = { ...REQUEST, ...more };
   const setting = settingOf(request);
-  const { result } = await replay([folder], { ...request, play: (file) => replayFile(file, setting) });
+  const { result } = await replay([folder], { ...request, replayFile: (file) => replayFile(file, setting) });
   return result;
 }
 

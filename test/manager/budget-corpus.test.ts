@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type Format, formatByName } from '../../src/index.ts';
 import { addedViolations } from '../../src/laws/pairs.ts';
+import { sizeOfMessages } from '../../src/manager/budget/sizes.ts';
 import { extractCarryover, type Rendered, renderWithBudget, trimMessages } from '../../src/manager/index.ts';
-import { sizeOfMessages } from '../../src/manager/sizes.ts';
 import { countTokens } from '../../src/tokens/count-tokens.ts';
 import { corpusHistories, hasCorpus } from '../support/corpus.ts';
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { polling } from '../../src/index.ts';
+import type { Tool } from '../../src/manager/agent/tools.ts';
 import {
   type AgentEvent,
   agentOptionsOf,
@@ -16,10 +17,9 @@ import {
   type SessionOptions,
   sessionOptionsOf,
 } from '../../src/manager/index.ts';
-import { call, say, scripted, usage } from '../../src/manager/scripted-model.test-data.ts';
-import { eventsOf, temporaryFolders } from '../../src/manager/session/session.test-data.ts';
-import type { Tool } from '../../src/manager/tools.ts';
 import type { ChatMessage } from '../../src/message.ts';
+import { call, say, scripted, usage } from '../support/manager/scripted-model.ts';
+import { eventsOf, temporaryFolders } from '../support/manager/sessions.ts';
 
 const newFolder = temporaryFolders();
 const open = (more: Partial<SessionOptions<ChatMessage>> = {}): Promise<Session<ChatMessage>> =>

@@ -7,14 +7,19 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { fromUrl } from '../../src/adapters/models/index.ts';
 import { type OpenAIChatMessage, openaiChat } from '../../src/formats/openai-chat.ts';
-import { openSession } from '../../src/manager/open-session.ts';
-import { type AgentResult, runAgent } from '../../src/manager/run-agent.ts';
-import { sizeOfMessages } from '../../src/manager/sizes.ts';
-import { defineTool } from '../../src/manager/tools.ts';
+import { type AgentResult, runAgent } from '../../src/manager/agent/run-agent.ts';
+import { defineTool } from '../../src/manager/agent/tools.ts';
+import { sizeOfMessages } from '../../src/manager/budget/sizes.ts';
+import { openSession } from '../../src/manager/session/open-session.ts';
 import { sizeOfValue } from '../../src/plan/fit.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { countTokens } from '../../src/tokens/count-tokens.ts';
-import { type Received, type ScriptedProvider, type ScriptedReply, startProvider } from './scripted-provider.ts';
+import {
+  type Received,
+  type ScriptedProvider,
+  type ScriptedReply,
+  startProvider,
+} from '../support/manager/scripted-provider.ts';
 
 const ITERATIONS = 200;
 const CONTEXT_LIMIT = 16_000;

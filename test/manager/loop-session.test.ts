@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { formats } from '../../src/formats/detect-format.ts';
-import { createMemorySession } from '../../src/manager/memory-session.ts';
+import type { Model, ModelRequest } from '../../src/manager/agent/model.ts';
+import { resumeAgent, runAgent } from '../../src/manager/agent/run-agent.ts';
+import type { Tool } from '../../src/manager/agent/tools.ts';
 import { messageWriter } from '../../src/manager/message-writer.ts';
-import type { Model, ModelRequest } from '../../src/manager/model.ts';
-import { openSession } from '../../src/manager/open-session.ts';
-import { replyIn } from '../../src/manager/reply-in.test-data.ts';
-import { resumeAgent, runAgent } from '../../src/manager/run-agent.ts';
-import { call, say, scripted, usage } from '../../src/manager/scripted-model.test-data.ts';
-import { eventsOf, temporaryFolders } from '../../src/manager/session/session.test-data.ts';
+import { createMemorySession } from '../../src/manager/session/memory-session.ts';
+import { openSession } from '../../src/manager/session/open-session.ts';
 import type { Session } from '../../src/manager/session/session.ts';
 import type { ToolCall } from '../../src/manager/tool-call.ts';
-import type { Tool } from '../../src/manager/tools.ts';
 import type { ChatMessage, FormatName } from '../../src/message.ts';
+import { replyIn } from '../support/manager/reply-in.ts';
+import { call, say, scripted, usage } from '../support/manager/scripted-model.ts';
+import { eventsOf, temporaryFolders } from '../support/manager/sessions.ts';
 
 const directory = temporaryFolders()();
 

@@ -4,10 +4,10 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fromAiSdk, fromAnthropic, fromOpenAI, fromUrl } from '../../src/adapters/models/index.ts';
+import type { Model, ModelRequest } from '../../src/manager/agent/model.ts';
+import { isOverflow } from '../../src/manager/agent/overflow.ts';
 import { messageWriter } from '../../src/manager/message-writer.ts';
-import type { Model, ModelRequest } from '../../src/manager/model.ts';
-import { isOverflow } from '../../src/manager/overflow.ts';
-import { type ScriptedProvider, type ScriptedReply, startProvider } from './scripted-provider.ts';
+import { type ScriptedProvider, type ScriptedReply, startProvider } from '../support/manager/scripted-provider.ts';
 
 type AnyModel = Model<unknown>;
 

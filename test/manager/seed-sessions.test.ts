@@ -6,19 +6,10 @@ import { chat } from '../../src/formats/chat.ts';
 import { deleteSession } from '../../src/manager/session/delete-session.ts';
 import { listSessions } from '../../src/manager/session/list-sessions.ts';
 import { readSessionEvents } from '../../src/manager/session/read-session-events.ts';
-import {
-  call,
-  eventsOf,
-  openChat,
-  reply,
-  result,
-  temporaryFolders,
-  turns,
-  user,
-} from '../../src/manager/session/session.test-data.ts';
 import type { LoggedEvent, Session, SessionEvent, SessionOptions } from '../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../src/message.ts';
 import { never } from '../../src/plan/policies/never.ts';
+import { call, eventsOf, openChat, reply, result, temporaryFolders, turns, user } from '../support/manager/sessions.ts';
 
 // The tests of the systems behind documents 003 and 004 that are about sessions on disk, under their own names.
 

@@ -5,8 +5,16 @@ import type { CallToolResult, Client } from '@modelcontextprotocol/client';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/store/open-store.ts';
 import { recallParameters } from '../../src/store/recall-tool/recall-input.ts';
+import {
+  ask,
+  type HttpChild,
+  overHttp,
+  overStdio,
+  REVISIONS,
+  type Revision,
+  startHttp,
+} from '../support/mcp-clients.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { ask, type HttpChild, overHttp, overStdio, REVISIONS, type Revision, startHttp } from './clients.ts';
 
 /** A store on disk with two sessions, and a second tenant. */
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-mcp-'));
@@ -186,13 +194,11 @@ describe.each(
   });
 
   it('ends a pattern that would not end', async () => {
-    const started = performance.now();
     for (const [tool, input] of [
       ['recall', { grep: '(a+)+$' }],
       ['search_masked', { query: '(a+)+$', regex: true }],
     ] as const)
       expect((await ask(client, tool, { handle: hostile, ...input })).text).toContain('took too long');
-    expect(performance.now() - started).toBeLessThan(15_000);
   });
 
   it('answers bad calls in words, and goes on', async () => {

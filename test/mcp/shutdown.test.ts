@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openStore } from '../../src/store/open-store.ts';
+import { MAIN, overHttp, startHttp } from '../support/mcp-clients.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { MAIN, overHttp, startHttp } from './clients.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-mcp-stop-'));
 beforeAll(async () => {

@@ -17,7 +17,6 @@ import {
   chars,
   codeOf,
   contents,
-  frozen,
   history,
   masked,
   pair,
@@ -30,7 +29,8 @@ import {
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
 
 const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
   new HistoryReducer().reduce(messages, options);
@@ -44,7 +44,7 @@ const FIRST_THOUGHT = reply(prose(800, 'The first file shows that '));
 const SECOND_THOUGHT = reply(prose(800, 'The second file shows that '));
 
 /** Five turns: call, thought, call, thought, call. With a window of one turn the first four are old. */
-const RUN: readonly ChatMessage[] = frozen([
+const RUN: readonly ChatMessage[] = deepFreeze([
   SYSTEM,
   TASK,
   ...pair('t1', ONE),
@@ -125,7 +125,7 @@ describe('000 Architecture', () => {
 });
 
 describe('000 Component 1: observation masker', () => {
-  const run = frozen([
+  const run = deepFreeze([
     SYSTEM,
     TASK,
     ...pair('t1', ONE),
@@ -479,7 +479,7 @@ describe('000 Component 3: stages that do not apply', () => {
 describe('000 buildSummary: the summary', () => {
   const failing = (attempt: number): string =>
     `exit code 1\nTypeError: x is not a function (attempt ${attempt})\n${prose(200)}`;
-  const run: readonly ChatMessage[] = frozen([
+  const run: readonly ChatMessage[] = deepFreeze([
     SYSTEM,
     TASK,
     ...toolTurn({

@@ -15,7 +15,6 @@ import {
   call,
   chars,
   contents,
-  frozen,
   history,
   masked,
   pair,
@@ -28,7 +27,8 @@ import {
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
 
 const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
   new HistoryReducer().reduce(messages, options);
@@ -42,7 +42,7 @@ const FIRST_THOUGHT = reply(prose(800, 'The first file shows that '));
 const SECOND_THOUGHT = reply(prose(800, 'The second file shows that '));
 
 /** Five turns: call, thought, call, thought, call. With a window of one turn the first four are old. */
-const RUN: readonly ChatMessage[] = frozen([
+const RUN: readonly ChatMessage[] = deepFreeze([
   SYSTEM,
   TASK,
   ...pair('t1', ONE),
@@ -307,7 +307,7 @@ describe('R4 pair invariants', () => {
 
 describe('R5 dispatch results', () => {
   const output = `${prose(300, 'stdout: ')}\n${block('2.1')}\n${prose(200, 'bye: ')}`;
-  const run = frozen([SYSTEM, TASK, ...pair('t1', output), ...pair('t2', TWO)]);
+  const run = deepFreeze([SYSTEM, TASK, ...pair('t1', output), ...pair('t2', TWO)]);
 
   it('R5.1 recognises a result that holds a complete dispatch block', () => {
     const [first] = results(reduce(run, { maxInputChars: 1500, ...window }).messages);

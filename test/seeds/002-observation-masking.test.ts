@@ -4,7 +4,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import {
   type ChatMessage,
   chat,
@@ -22,20 +21,21 @@ import {
 } from '../../src/index.ts';
 import { createMemorySession, openSession } from '../../src/manager/index.ts';
 import { createMemoryStore, openStore, recall, type Store, type TurnRecord } from '../../src/store/index.ts';
+import { runLoop } from '../support/agent-loop.ts';
 import {
   changedTurns,
   contents,
-  frozen,
   history,
   prose,
   range,
   results,
-  runLoop,
   system,
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
+import { palimpsest } from '../support/memory-io.ts';
 
 const OMITTED = '[Observation omitted for brevity]';
 const fitChat = (messages: readonly ChatMessage[], options: FitOptions = {}) =>
@@ -109,7 +109,7 @@ describe('002 How it works', () => {
   });
 
   it('002 What gets preserved: system prompt, user prompt, reasoning and actions are the same objects', () => {
-    const run = frozen(trajectory(20));
+    const run = deepFreeze(trajectory(20));
     const { messages } = fitChat(run, { policy: window(3) });
     for (const [i, message] of run.entries()) if (message.role !== 'tool') expect(messages[i]).toBe(message);
   });

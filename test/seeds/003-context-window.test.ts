@@ -3,7 +3,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import {
   type ChatMessage,
   chat,
@@ -34,13 +33,12 @@ import {
   trimMessages,
 } from '../../src/manager/index.ts';
 import { createMemoryStore, recall } from '../../src/store/index.ts';
-import { scratchFolder } from '../support/modules.ts';
+import { runLoop } from '../support/agent-loop.ts';
 import {
   answer,
   changedTurns,
   codeOf,
   contents,
-  frozen,
   history,
   isWhole,
   omitted,
@@ -49,13 +47,15 @@ import {
   range,
   reply,
   results,
-  runLoop,
   system,
   talk,
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
+import { palimpsest } from '../support/memory-io.ts';
+import { scratchFolder } from '../support/modules.ts';
 
 const counter = estimateTokens;
 const sizeOf = (messages: readonly ChatMessage[], options = {}): number =>
@@ -608,7 +608,7 @@ describe('003 3b: observation masking', () => {
   });
 
   it('003 3b a masked result keeps its call with the arguments, and its own id', () => {
-    const run = frozen([
+    const run = deepFreeze([
       user('Go.'),
       ...range(1, 4).flatMap((n) =>
         toolTurn({ id: `c${n}`, args: `{"path":"src/${n}.ts"}`, output: prose(400, `${n}`) }),

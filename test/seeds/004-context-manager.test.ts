@@ -11,6 +11,7 @@ import {
   polling,
   slidingWindow,
 } from '../../src/index.ts';
+import { compressedNotice } from '../../src/manager/context/notices.ts';
 import {
   ContextManager,
   createMemorySession,
@@ -20,8 +21,7 @@ import {
   readSessionEvents,
   sessionOptionsOf,
 } from '../../src/manager/index.ts';
-import { compressedNotice } from '../../src/manager/notices.ts';
-import { scratchFolder } from '../support/modules.ts';
+import { runLoop } from '../support/agent-loop.ts';
 import {
   answer,
   changedTurns,
@@ -32,11 +32,11 @@ import {
   range,
   reply,
   results,
-  runLoop,
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { scratchFolder } from '../support/modules.ts';
 
 const manager = (options: ConstructorParameters<typeof ContextManager<ChatMessage>>[0] = {}) =>
   new ContextManager<ChatMessage>({ contextLimit: 1000, format: chat, ...options });

@@ -24,6 +24,7 @@ import {
   truncateResult,
 } from '../../src/index.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../../src/manager/index.ts';
+import { runLoop } from '../support/agent-loop.ts';
 import {
   answer,
   call,
@@ -31,7 +32,6 @@ import {
   chars,
   codeOf,
   contents,
-  frozen,
   history,
   masked,
   omitted,
@@ -42,13 +42,13 @@ import {
   reply,
   result,
   results,
-  runLoop,
   system,
   talk,
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
 
 const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
   new HistoryReducer().reduce(messages, options);
@@ -167,7 +167,7 @@ describe('spec-context-mcp: HistoryReducer', () => {
 
 describe('spec-context-mcp: HistoryReducer observation masking pipeline', () => {
   const old = prose(516, 'old tool output ');
-  const run = frozen([
+  const run = deepFreeze([
     system('system rules'),
     user('first request'),
     call('old', 'run old tool'),
@@ -339,7 +339,7 @@ describe('spec-context-mcp: HistoryReducer observation masking pipeline', () => 
 
 describe('spec-context-mcp: maskObservations', () => {
   const output = prose(92, 'tool output ');
-  const messages: readonly ChatMessage[] = frozen([
+  const messages: readonly ChatMessage[] = deepFreeze([
     system('system instructions'),
     { ...call('p1', 'tool call'), toolCallId: 'call-1' },
     { ...result('p1', output), toolCallId: 'call-1', name: 'shell', tags: ['observation'] },

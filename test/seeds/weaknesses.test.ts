@@ -30,6 +30,7 @@ import {
   slidingWindow,
   truncateResult,
 } from '../../src/index.ts';
+import { compressedNotice, isManagerNotice } from '../../src/manager/context/notices.ts';
 import {
   ContextManager,
   createMemorySession,
@@ -43,14 +44,13 @@ import {
   runAgent,
   trimMessages,
 } from '../../src/manager/index.ts';
-import { compressedNotice, isManagerNotice } from '../../src/manager/notices.ts';
+import { runLoop } from '../support/agent-loop.ts';
 import {
   answer,
   call,
   changedTurns,
   chars,
   contents,
-  frozen,
   history,
   isWhole,
   pair,
@@ -60,13 +60,13 @@ import {
   reply,
   result,
   results,
-  runLoop,
   system,
   talk,
   toolTurn,
   unpaired,
   user,
-} from './support.ts';
+} from '../support/chat.ts';
+import { deepFreeze } from '../support/deep-freeze.ts';
 
 const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
   new HistoryReducer().reduce(messages, options);
@@ -827,7 +827,7 @@ describe('3.6 ouro', () => {
   });
 
   it('3.6#6 the text beside a call is kept with the call', () => {
-    const run = frozen(history(8, 600));
+    const run = deepFreeze(history(8, 600));
     const { messages } = fitChat(run, { policy: slidingWindow({ turns: 1 }) });
     for (const [i, message] of run.entries()) if (message.role === 'assistant') expect(messages[i]).toBe(message);
   });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { type ChatMessage, fitAndStore, never, slidingWindow } from '../../src/index.ts';
 import { createMemoryStore, openStore, recall, type Store, type TurnRecord } from '../../src/store/index.ts';
-import { history, prose, result, toolTurn, user } from '../seeds/support.ts';
+import { history, prose, result, toolTurn, user } from '../support/chat.ts';
 import { flat, formatNames, type Story, write } from '../support/histories.ts';
-import { collect } from './support/stores.ts';
+import { collect } from '../support/store/stores.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'palimpsest-trajectory-'));
 afterAll(() => rmSync(root, { recursive: true }));

@@ -14,10 +14,10 @@ export interface Module {
   readonly text: string;
 }
 
-/** Reads every TypeScript file below a folder of the repository. */
+/** Reads every TypeScript file below a folder of the repository, but not those of installed packages. */
 export function readModules(folder: string): Module[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => /\.tsx?$/.test(name) && !name.includes('node_modules'))
     .sort()
     .map((name) => ({
       path: posix.join(folder, name.replaceAll('\\', '/')),
@@ -25,9 +25,8 @@ export function readModules(folder: string): Module[] {
     }));
 }
 
-/** Tests, and what only they use. */
 export const isTest = ({ path }: Pick<Module, 'path'>): boolean => TEST.test(path);
-const TEST = /\.test(?:-[a-z]+)?\.ts$/;
+const TEST = /\.test\.ts$/;
 
 export interface Import {
   /** Undefined for `import(…)` of something computed. */
@@ -138,7 +137,7 @@ export function wrongImports(modules: readonly Module[]): string[] {
 
 function wrongTarget(from: Place, target: string): string | undefined {
   if (!target.startsWith('src/')) return 'which is outside src/';
-  if (isTest({ path: target })) return 'which is only for tests';
+  if (isTest({ path: target })) return 'which is a test';
   const to = placeOf(target);
   if (!to) return 'which is in no ring';
   if (to.ring > from.ring) return `which is further out (${show(to)})`;
@@ -233,7 +232,7 @@ const targetsOf = (module: Module): string[] =>
 
 const KEBAB = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** File and folder names that are not in kebab-case. `x.test.ts` and `x.test-data.ts` are. */
+/** File and folder names that are not in kebab-case. `x.test.ts` is. */
 export function wrongNames(modules: readonly Module[]): string[] {
   return modules
     .filter(({ path }) => !path.split(/[/.]/).every((word) => KEBAB.test(word)))
@@ -285,7 +284,11 @@ const parsed = new WeakMap<Module, Node>();
 function parse(module: Module): Node {
   const known = parsed.get(module);
   if (known) return known;
-  const program = parseAst(module.text, { lang: 'ts' }, module.path) as unknown as Node;
+  const program = parseAst(
+    module.text,
+    { lang: module.path.endsWith('x') ? 'tsx' : 'ts' },
+    module.path,
+  ) as unknown as Node;
   parsed.set(module, program);
   return program;
 }

@@ -1,4 +1,4 @@
-/** A name beside the colour in which it is drawn. */
+/** A name with a sample of its colour. */
 export function ColouredName({ name, colour }: { readonly name: string; readonly colour: string }) {
   return (
     <span class="policy">

@@ -208,7 +208,7 @@ function HarmPanel({ report: { harm, unit, alpha } }: { readonly report: Report 
   );
 }
 
-/** Shares move by points, the rest by parts of itself. */
+/** Shares change by points, other measures relatively. */
 function HarmBar({ measure, change }: { readonly measure: HarmMeasure; readonly change: Interval }) {
   const reach = measure.kind === 'share' ? 0.2 : 1;
   const label = `${measure.title}: ${measureChangeWords(measure)}`;

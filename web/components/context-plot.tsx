@@ -4,7 +4,7 @@ import { Figure } from './figure.tsx';
 import { colourOf } from './policy-colours.ts';
 import { labelWidth, NARROW } from './policy-rows.ts';
 
-/** What the sizes on the left need, here and in what is drawn below. */
+/** The width of the sizes on the left, here and in the plot below. */
 export const AXIS_WIDTH = 48;
 
 interface ContextPlotProps {
@@ -21,7 +21,7 @@ interface Point {
   readonly tokens: number;
 }
 
-/** How the context grows and shrinks, request by request. */
+/** The size of the context, request by request. */
 export function ContextPlot({ label, sizes, colours, chosen }: ContextPlotProps) {
   const points: Point[] = [...sizes].flatMap(([policy, list]) =>
     list.map((tokens, i) => ({ policy, request: i + 1, tokens })),

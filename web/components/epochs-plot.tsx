@@ -7,7 +7,7 @@ import { policyRows } from './policy-rows.ts';
 
 interface EpochsPlotProps {
   readonly label: string;
-  /** The requests, counted from 0, that changed what earlier ones had sent, by policy. */
+  /** The requests, counted from 0, that changed earlier messages, by policy. */
   readonly epochs: ReadonlyMap<string, readonly number[]>;
   /** The first request and the last, counted from 1. */
   readonly domain: readonly [number, number];
@@ -19,7 +19,7 @@ interface Epoch {
   readonly request: number;
 }
 
-/** A stroke for each request that changed what was sent before, and so broke the cache. */
+/** A stroke for each request that changed earlier messages, and so broke the cache. */
 export function EpochsPlot({ label, epochs, domain, colours }: EpochsPlotProps) {
   const marks: Epoch[] = [...epochs].flatMap(([policy, list]) =>
     list.map((request) => ({ policy, request: request + 1 })),
@@ -38,7 +38,7 @@ export function EpochsPlot({ label, epochs, domain, colours }: EpochsPlotProps) 
           y1: ({ policy }: Epoch) => rows.y(policy, 0),
           y2: ({ policy }: Epoch) => rows.y(policy, 1),
           stroke: ({ policy }: Epoch) => colourOf(colours, policy),
-          // Strokes of neighbouring requests must not run together into a bar.
+          // Strokes of neighbouring requests must not merge into a bar.
           strokeWidth: Math.min(3, Math.max(1, 0.6 / span)),
           ariaLabel: 'policy',
         }),

@@ -2,15 +2,15 @@ import * as Plot from '@observablehq/plot';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 
 interface FigureProps {
-  /** What a reader who cannot see it is told. */
+  /** The text for screen readers. */
   readonly label: string;
-  /** What to draw in so many pixels. */
+  /** Draws the plot at this width in pixels. */
   readonly draw: (width: number) => Plot.PlotOptions;
   /** A click, with the datum under the pointer. */
   readonly onPick?: (datum: unknown) => void;
 }
 
-/** A plot that is as wide as its place. */
+/** A plot that fills the width of its container. */
 export function Figure({ label, draw, onPick }: FigureProps) {
   const place = useRef<HTMLDivElement>(null);
   const width = useWidth(place);
@@ -18,7 +18,7 @@ export function Figure({ label, draw, onPick }: FigureProps) {
   useEffect(() => {
     if (!place.current || width === 0) return;
     const plot = Plot.plot({ ...draw(width), width, ariaLabel: label, className: 'plot' });
-    // A strict policy of a page forbids it, and would say so as soon as it is placed. style.css has its rules.
+    // A strict content security policy forbids inline styles. style.css has these rules.
     plot.querySelector('style')?.remove();
     plot.setAttribute('role', 'img');
     const pick = (): void => {

@@ -4,7 +4,7 @@ interface IntervalBarProps {
   readonly interval: Interval;
   /** The value at the left and right end. Parts of the interval beyond it are cut off. */
   readonly reach: number;
-  /** For readers who cannot see it. */
+  /** The text for screen readers. */
   readonly label: string;
   /** Whether values above zero are good. */
   readonly isMoreGood: boolean;
@@ -14,7 +14,7 @@ const WIDTH = 240;
 const HEIGHT = 18;
 const PAD = 6;
 
-/** An interval as a bar on a line with zero in the middle. Its colour says on which side of zero it is, if it is on one. */
+/** An interval as a bar on a line with zero in the middle. Its colour shows the side of zero, if the whole interval is on one side. */
 export function IntervalBar({ interval, reach, label, isMoreGood }: IntervalBarProps) {
   const x = (value: number): number => {
     const clamped = Math.max(-reach, Math.min(reach, value));

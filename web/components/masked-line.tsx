@@ -6,18 +6,18 @@ interface MaskedLineProps {
   readonly turn: number;
   readonly tool: string | undefined;
   readonly tokens: number;
-  /** Why it is smaller, where it is not masked. */
+  /** Why it is smaller, if it is not masked. */
   readonly how?: string | undefined;
-  /** The request from which on it is masked, counted from 1, where it is known. */
+  /** The request from which on it is masked, counted from 1, if it is known. */
   readonly request: number | undefined;
   readonly placeholder: string;
-  /** What the other side is called. */
+  /** The title of the original's side. */
   readonly title: string;
-  /** The other side: asked for when it is opened. */
+  /** The original, loaded when the line is opened. */
   readonly original: () => ComponentChildren;
 }
 
-/** A result that was masked or made smaller, in one line; opened, it shows what was sent beside what it hides. */
+/** A result that was masked or made smaller, in one line; opened, it shows the sent text next to the original. */
 export function MaskedLine({ turn, tool, tokens, how, request, placeholder, title, original }: MaskedLineProps) {
   const [isOpen, setIsOpen] = useState(false);
   return (

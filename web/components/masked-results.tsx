@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 const STEP = 20;
 
-/** The first lines of a list of masked results, and more of them when asked. */
+/** The first lines of a list of masked results, and more on request. */
 export function MaskedResults({ lines }: { readonly lines: readonly ComponentChildren[] }) {
   const [shown, setShown] = useState(STEP);
   const more = Math.min(STEP, lines.length - shown);

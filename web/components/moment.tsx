@@ -1,4 +1,4 @@
-/** A point in time as the reader's own clock shows it: with the day, where that is not today. */
+/** A point in time in the reader's time zone, with the day if it is not today. */
 export function Moment({ time }: { readonly time: string }) {
   const date = new Date(time);
   const isToday = date.toDateString() === new Date().toDateString();

@@ -5,7 +5,7 @@ interface PanelProps {
   readonly title: string;
   /** How to read it. */
   readonly note?: ComponentChildren;
-  /** Said in place of the contents. */
+  /** Shown in place of the contents. */
   readonly empty?: string | false | undefined;
   readonly children: ComponentChildren;
 }

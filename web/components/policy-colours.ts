@@ -1,7 +1,7 @@
-/** As many as `--series-…` in style.css. */
+/** The number of `--series-…` colours in style.css. */
 const SERIES = 12;
 
-/** A colour for each policy: the same in every plot and table. What all are compared with stays grey. */
+/** A colour for each policy: the same in every plot and table. The policy that all are compared with stays grey. */
 export function policyColours(policies: readonly string[]): ReadonlyMap<string, string> {
   const coloured = policies.filter((policy) => policy !== 'none');
   return new Map([
@@ -10,6 +10,6 @@ export function policyColours(policies: readonly string[]): ReadonlyMap<string, 
   ]);
 }
 
-/** What has no colour of its own is drawn like the text. */
+/** A policy without a colour is drawn like the text. */
 export const colourOf = (colours: ReadonlyMap<string, string>, policy: string): string =>
   colours.get(policy) ?? 'currentColor';

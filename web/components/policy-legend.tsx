@@ -8,7 +8,7 @@ interface PolicyLegendProps {
   readonly onChoose: (policy: string) => void;
 }
 
-/** Says which colour is which policy, and chooses the one that is looked at. */
+/** Shows the colour of each policy, and lets the reader choose one. */
 export function PolicyLegend({ policies, colours, chosen, onChoose }: PolicyLegendProps) {
   return (
     <fieldset class="legend" aria-label="Policy">

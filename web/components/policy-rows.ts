@@ -1,6 +1,6 @@
 import * as Plot from '@observablehq/plot';
 
-/** Below it a plot is drawn for a phone. */
+/** Below this width in pixels, a plot is drawn for a phone. */
 export const NARROW = 460;
 const LABEL_HEIGHT = 18;
 const LETTER_WIDTH = 6.6;
@@ -11,13 +11,13 @@ const LETTERS_EM = 14;
 interface PolicyRowsOptions {
   readonly policies: readonly string[];
   readonly width: number;
-  /** What a row has for its marks, in pixels. */
+  /** The height of a row's marks, in pixels. */
   readonly bandHeight: number;
-  /** What another plot needs on the left, so that both begin at the same place. */
+  /** The left margin of another plot, so that both begin at the same place. */
   readonly leastMargin?: number;
 }
 
-/** A row of a plot for each policy: its name is on the left or, where there is little room, above. */
+/** A row of a plot for each policy: its name is on the left or, if there is little room, above. */
 export function policyRows({ policies, width, bandHeight, leastMargin = 4 }: PolicyRowsOptions) {
   const narrow = width < NARROW;
   const gap = 6;
@@ -37,7 +37,7 @@ export function policyRows({ policies, width, bandHeight, leastMargin = 4 }: Pol
     lineAnchor: narrow ? 'top' : 'middle',
     dx: narrow ? 4 - marginLeft : -10,
     dy: narrow ? 2 : 0,
-    // In ems. Only what is wider than the widest margin is cut: the width of letters is a guess.
+    // In ems. Only names wider than the widest margin are cut, because the width of letters is a guess.
     lineWidth: narrow
       ? width / LETTERS_EM
       : marginLeft < WIDEST_LABEL

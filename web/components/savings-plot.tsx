@@ -81,5 +81,5 @@ export function SavingsPlot({ label, policies, savings, medians, colours, chosen
   return <Figure label={label} draw={draw} onPick={(datum) => onChoose((datum as RunSaving).run)} />;
 }
 
-/** A place in the band: neighbours far apart, and every run at the same height in every row and at every visit. */
+/** The position of a run in the band: neighbours far apart, and the same height in every row and at every visit. */
 const spread = (run: number): number => 0.08 + 0.84 * (((run + 1) * 0.618034) % 1);

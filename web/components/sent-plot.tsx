@@ -5,20 +5,20 @@ import { AXIS_WIDTH, requestAxis } from './context-plot.tsx';
 import { Figure } from './figure.tsx';
 import { NARROW } from './policy-rows.ts';
 
-/** What one request sent, beside what it would have sent. */
+/** The size of one request, with and without masks. */
 export interface SentPoint {
   readonly request: number;
   readonly sent: number;
   readonly without: number;
-  /** It changed what earlier ones had sent. */
+  /** Whether it changed earlier messages. */
   readonly isEpoch: boolean;
-  /** What the tip says beneath the numbers. */
+  /** The text of the tip below the numbers. */
   readonly note: string;
 }
 
 interface SentPlotProps {
   readonly label: string;
-  /** What the lines are called. */
+  /** The names of the lines. */
   readonly names: { readonly sent: string; readonly without: string };
   readonly points: readonly SentPoint[];
   /** How a number is written: as tokens, if not given. */
@@ -28,10 +28,10 @@ interface SentPlotProps {
 const SENT = 'var(--series-1)';
 const WITHOUT = 'var(--series-none)';
 const EPOCH = 'var(--series-2)';
-/** With so few requests each of them is a dot too. */
+/** Up to this many requests, each one is also a dot. */
 const FEW = 30;
 
-/** Two lines over the requests, what lies between them shaded, and a stroke for each epoch. */
+/** Two lines over the requests with the area between them shaded, and a stroke for each epoch. */
 export function SentPlot({ label, names, points, format = formatTokens }: SentPlotProps) {
   const epochs = points.filter(({ isEpoch }) => isEpoch);
   const draw = (width: number): Plot.PlotOptions => ({
@@ -98,7 +98,7 @@ function words({ request, sent, without, note }: SentPoint, { names, format }: W
   return lines.filter((text) => text !== '').join('\n');
 }
 
-/** A single request stands in the middle. */
+/** A single request is drawn in the middle. */
 function domainOf(points: readonly SentPoint[]): [number, number] {
   const [first, last] = [points[0]?.request ?? 1, points.at(-1)?.request ?? 1];
   return first === last ? [first - 1, last + 1] : [first, last];

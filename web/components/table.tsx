@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks';
 
 export interface Column<Row> {
   readonly title: string;
-  /** More about it, where the title is not enough. */
+  /** An explanation of the title. */
   readonly hint?: string;
   readonly isNumber?: boolean;
   readonly cell: (row: Row) => ComponentChildren;
@@ -18,7 +18,7 @@ interface TableProps<Row> {
   readonly keyOf: (row: Row) => string | number;
   readonly isChosen?: (row: Row) => boolean;
   readonly onChoose?: (row: Row) => void;
-  /** How many rows are drawn before the reader asks for more. */
+  /** The number of rows before the reader asks for more. */
   readonly atFirst?: number;
 }
 
@@ -104,7 +104,7 @@ function sort<Row>(rows: readonly Row[], column: Column<Row> | undefined, direct
   return [...rows].sort((a, b) => compare(sortBy(a), sortBy(b), sign));
 }
 
-/** What has no value stands last, whichever way. */
+/** Rows without a value come last in either order. */
 function compare(a: number | string | undefined, b: number | string | undefined, sign: number): number {
   if (a === undefined || b === undefined) return Number(a === undefined) - Number(b === undefined);
   if (typeof a === 'string' || typeof b === 'string') return sign * String(a).localeCompare(String(b));

@@ -1,7 +1,7 @@
 import { CopyButton } from './copy-button.tsx';
 import { agentAddress } from './model.ts';
 
-/** What to type so that there is something to see. */
+/** The commands that connect an agent. */
 export function ConnectAgent({ token }: { readonly token: string }) {
   const address = agentAddress(location.href, token);
   return (

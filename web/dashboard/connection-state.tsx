@@ -3,12 +3,12 @@ import type { Connection } from './live-state.ts';
 
 interface ConnectionStateProps {
   readonly connection: Connection;
-  /** Something was heard from the gateway before. */
+  /** Whether the gateway has answered before. */
   readonly isKnown: boolean;
   readonly onRetry: () => void;
 }
 
-/** Says whether what is shown is what is. */
+/** Says whether the page is up to date. */
 export function ConnectionState({ connection, isKnown, onRetry }: ConnectionStateProps) {
   return (
     <div class={`connection is-${connection.kind}`}>
@@ -32,7 +32,7 @@ function wordsOf(connection: Connection, isKnown: boolean): string {
   return connection.because;
 }
 
-/** Not read aloud: only that the line is lost is news. */
+/** Not read aloud by screen readers: only the lost connection is news. */
 function Countdown({ until }: { readonly until: number }) {
   const seconds = Math.max(0, Math.ceil((until - useNow(500)) / 1000));
   return <span class="connection-note">next try in {seconds} s</span>;

@@ -13,7 +13,7 @@ interface ConversationListProps {
   readonly onMore: (() => void) | undefined;
 }
 
-/** Links, of which Tab reaches one: the arrow keys go to the others. */
+/** Tab reaches one link; the arrow keys reach the others. */
 export function ConversationList({ conversations, chosen, onMore }: ConversationListProps) {
   const now = useNow(10_000);
   const isListed = conversations.some(({ id }) => id === chosen);

@@ -11,6 +11,7 @@ import { atPrices, formatPlural, formatTokens } from '../format.ts';
 import { Decision } from './decision.tsx';
 import type { GatewayApi, Part } from './gateway-api.ts';
 import { keyOfMask, type Opened } from './live-state.ts';
+import { MaskingEvents } from './masking-events.tsx';
 import {
   costPoints,
   dollarsOf,
@@ -24,7 +25,6 @@ import {
 import { Recalled } from './recalled.tsx';
 import { Requests } from './requests.tsx';
 import { HOME } from './route.ts';
-import { Turnings } from './turnings.tsx';
 
 interface ConversationProps {
   readonly api: GatewayApi;
@@ -32,13 +32,13 @@ interface ConversationProps {
   readonly isWide: boolean;
 }
 
-/** One conversation: what it cost, how it grew, what was masked and why. */
+/** One conversation: its cost, its growth, its masks and their reasons. */
 export function Conversation({ api, opened, isWide }: ConversationProps) {
   const { conversation, failure } = opened;
   const title = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     if (isWide) return;
-    // On a phone it takes the place of the list, and of the focus that was there.
+    // On a phone the conversation replaces the list, so the focus moves here.
     title.current?.focus({ preventScroll: true });
     scrollTo(0, 0);
   }, [isWide]);
@@ -52,7 +52,7 @@ export function Conversation({ api, opened, isWide }: ConversationProps) {
       </h2>
       {conversation && failure !== undefined && (
         <p class="alarm" role="alert">
-          {failure}. What is shown here is from before.
+          {failure}. This page shows an older state.
         </p>
       )}
       {conversation && <Whole api={api} opened={opened} conversation={conversation} />}
@@ -72,7 +72,7 @@ function Whole({ api, opened, conversation }: WholeProps) {
       <Summary conversation={conversation} last={receipts.at(-1)} />
       <Decision receipt={receipts.at(-1)} />
       <Plots receipts={receipts} />
-      <Turnings receipts={receipts} />
+      <MaskingEvents receipts={receipts} />
       <Masked api={api} opened={opened} />
       <ShapedResults api={api} opened={opened} />
       <Requests receipts={receipts} />
@@ -113,7 +113,7 @@ function Summary({ conversation, last }: SummaryProps) {
 const SIZE = { sent: 'sent', without: 'would have been sent' };
 const COST = { sent: 'cost', without: 'would have cost' };
 
-/** Drawn anew only when there is a new request: a tip that is being read stays. */
+/** Drawn again only for a new request, so that an open tip stays. */
 function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   return useMemo(() => {
     const isPart = (receipts[0]?.request ?? 1) > 1;
@@ -146,7 +146,7 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   }, [receipts]);
 }
 
-/** What is larger is opened at its beginning. */
+/** Only the beginning of a larger text is shown at first. */
 const WHOLE_CHARS = 200_000;
 const startOf = (chars: number): Part => (chars > WHOLE_CHARS ? { kind: 'head', lines: 400 } : { kind: 'all' });
 
@@ -179,7 +179,7 @@ function Masked({ api, opened }: Omit<ConversationProps, 'isWide'>) {
   );
 }
 
-/** Most conversations have some: without any, there is nothing to say. */
+/** The results that were made smaller on arrival. Nothing is shown if there are none. */
 function ShapedResults({ api, opened }: Omit<ConversationProps, 'isWide'>) {
   const { shaped } = opened;
   if (shaped.length === 0) return null;

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Copies a text, where the browser lets a page do that. */
+/** Copies a text, if the browser allows it. */
 export function CopyButton({ text }: { readonly text: string }) {
   const [isCopied, setIsCopied] = useState(false);
   useEffect(() => {

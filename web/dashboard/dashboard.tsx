@@ -3,7 +3,7 @@ import { Overview } from './overview.tsx';
 import { forgetToken, keepToken, keptToken } from './token.ts';
 import { TokenForm } from './token-form.tsx';
 
-/** The whole page: what the gateway does, or a field for the token without which it does not say. */
+/** The whole page, or a form for the token that the page needs. */
 export function Dashboard() {
   const [token, setToken] = useState(takeToken);
   const [refusal, setRefusal] = useState<string>();
@@ -30,7 +30,7 @@ export function Dashboard() {
   return <Overview key={token} token={token} onRefused={refuse} />;
 }
 
-/** Takes it out of the address too: that is kept in the history, copied and shown to others. */
+/** Removes the token from the address too, which is kept in the history and may be copied. */
 function takeToken(): string | undefined {
   const token = keptToken(location.hash, sessionStorage);
   if (location.hash.includes('token=')) history.replaceState(null, '', location.pathname + location.search);

@@ -1,7 +1,7 @@
 import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
 import { ActName } from './act-name.tsx';
 
-/** What the gateway did at the last request and why; where it waits, how far it is. */
+/** The decision at the last request and its reason. While the gateway waits, a bar shows how close it is to masking. */
 export function Decision({ receipt }: { readonly receipt: Receipt | undefined }) {
   if (!receipt) return null;
   const { act, because, rent, price, request } = receipt;
@@ -17,7 +17,7 @@ export function Decision({ receipt }: { readonly receipt: Receipt | undefined })
   );
 }
 
-/** The reason above has the figures; the bar is for the eye. */
+/** The reason above has the same figures as text. */
 function Progress({ rent, price }: { readonly rent: number; readonly price: number }) {
   return (
     <div class="progress">

@@ -2,7 +2,7 @@ import type { Totals } from '../../src/gateway/receipts/receipt.ts';
 import { Change } from '../components/change.tsx';
 import { figuresOf } from './model.ts';
 
-/** The numbers since the gateway started, each with what it is a part of. */
+/** The numbers since the gateway started, each with its denominator. */
 export function Figures({ totals }: { readonly totals: Totals }) {
   return (
     <section class="figures" aria-label="Since the gateway started">

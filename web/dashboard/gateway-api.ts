@@ -2,13 +2,13 @@ import type { ConversationSummary, Mask, Receipt, Shaped, Status, Totals } from 
 import type { Report } from '../../src/report/report.ts';
 import { readEvents } from './read-events.ts';
 
-/** What the gateway says of one conversation. */
+/** The details of one conversation. */
 export interface ConversationDetail {
   readonly conversation: ConversationSummary;
   /** The last ones, oldest first. */
   readonly receipts: readonly Receipt[];
   readonly masks: readonly Mask[];
-  /** Results that were made smaller when they first went out. */
+  /** Results that were made smaller when they were first sent. */
   readonly shaped: readonly Shaped[];
 }
 
@@ -26,7 +26,7 @@ export type Part =
   | { readonly kind: 'lines'; readonly from: number; readonly to: number };
 
 export interface MaskedOptions {
-  /** The exact original, where the masked text was made smaller when it first went out. */
+  /** The exact original, if the masked text was made smaller when it was first sent. */
   readonly isOriginal?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -34,10 +34,10 @@ export interface MaskedOptions {
 export interface RecalledText {
   readonly handle: string;
   readonly text: string;
-  /** Of the whole text, like `lines`. */
+  /** The size of the whole text, like `lines`. */
   readonly bytes: number;
   readonly lines: number;
-  /** There is more than `text` shows. */
+  /** Whether there is more than `text` shows. */
   readonly truncated: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface Query {
   readonly regex?: boolean;
 }
 
-/** An answer that is none, with the gateway's own words. */
+/** A failed request, with the gateway's own words. */
 export class Refusal extends Error {
   readonly status: number;
 
@@ -72,16 +72,16 @@ export class Refusal extends Error {
   }
 }
 
-/** The gateway's JSON API, which stands beside the page. */
+/** The gateway's JSON API. */
 export interface GatewayApi {
   status(signal?: AbortSignal): Promise<Status>;
   conversations(limit: number, signal?: AbortSignal): Promise<readonly ConversationSummary[]>;
   conversation(id: string, signal?: AbortSignal): Promise<ConversationDetail>;
   masked(handle: string, part: Part, options?: MaskedOptions): Promise<RecalledText>;
   search(query: Query, signal?: AbortSignal): Promise<Found>;
-  /** Of sessions that began after `since`, such as `7d`; of all for an empty text. */
+  /** The report of sessions that began after `since`, such as `7d`; of all sessions for an empty text. */
   report(since: string, signal?: AbortSignal): Promise<Report>;
-  /** Resolves when the stream stands; each item is what came, or nothing but a sign of life. */
+  /** Resolves when the stream is open. Each item is an update, or undefined for a keep-alive. */
   events(signal: AbortSignal): Promise<AsyncGenerator<Update | undefined>>;
 }
 
@@ -131,14 +131,14 @@ function searchQuery({ text, conversation, regex }: Query): string {
   return query.toString();
 }
 
-/** What went wrong, as the gateway says it, else by its number. */
+/** The gateway's error message, otherwise the status. */
 async function wordsOf(response: Response): Promise<string> {
   const text = await response.text();
   try {
     const { error } = JSON.parse(text) as { error?: { message?: string } };
     if (error?.message) return error.message;
   } catch {
-    // A proxy in between answers in its own words, and often with a whole page.
+    // A proxy in between may answer with its own page.
   }
   return `The gateway answered ${response.status} ${response.statusText}`.trim();
 }

@@ -3,7 +3,7 @@ import type { GatewayApi } from './gateway-api.ts';
 import { type LiveState, nothingYet } from './live-state.ts';
 import { type Watch, watchGateway } from './watch-gateway.ts';
 
-/** The gateway as it is now. */
+/** The live state of the gateway. */
 export function useWatch(api: GatewayApi): readonly [LiveState, Watch | undefined] {
   const [state, setState] = useState(nothingYet);
   const [watch, setWatch] = useState<Watch>();
@@ -20,7 +20,7 @@ export function useWatch(api: GatewayApi): readonly [LiveState, Watch | undefine
   return [state, watch];
 }
 
-/** What was asked for: on its way, here, or not to be had. What was here before stays until then. */
+/** The state of a request: loading, loaded or failed. The previous value stays until then. */
 export interface Answer<Value> {
   readonly value?: Value;
   readonly failure?: string;
@@ -45,7 +45,7 @@ export function useAnswer<Value>(key: string | undefined, ask: (signal: AbortSig
   return answer;
 }
 
-/** The value, once it has not changed for so long. */
+/** The value, once it has not changed for `delayMs`. */
 export function useSettled<Value>(value: Value, delayMs: number): Value {
   const [settled, setSettled] = useState(value);
   useEffect(() => {
@@ -55,7 +55,7 @@ export function useSettled<Value>(value: Value, delayMs: number): Value {
   return settled;
 }
 
-/** The time, often enough for what is said of it. */
+/** The current time, updated at this interval. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -65,7 +65,7 @@ export function useNow(everyMs: number): number {
   return now;
 }
 
-/** List and conversation stand side by side. */
+/** Whether there is room for list and conversation side by side. */
 export function useIsWide(): boolean {
   const [query] = useState(() => matchMedia('(min-width: 861px)'));
   const [isWide, setIsWide] = useState(query.matches);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { mask, receipt, summary, totals } from '../../test/support/gateway/receipts.ts';
 import type { Update } from './gateway-api.ts';
 import { type LiveState, nothingYet, withDetail, withUpdates } from './live-state.ts';
-import { mask, receipt, summary, totals } from './receipts.test-data.ts';
 
 const update = (id: string, request = 1, newMasks = [] as ReturnType<typeof mask>[]): Update => ({
   receipt: receipt({ conversation: id, request, newMasks }),

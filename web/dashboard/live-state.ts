@@ -7,7 +7,7 @@ export type Connection =
   | { readonly kind: 'lost'; readonly because: string; readonly retryAt: number }
   | { readonly kind: 'refused'; readonly because: string };
 
-/** The conversation that is looked at. Without `conversation` it is on its way. */
+/** The open conversation. Without `conversation` it is loading. */
 export interface Opened {
   readonly id: string;
   readonly conversation?: ConversationSummary;
@@ -17,12 +17,12 @@ export interface Opened {
   readonly failure?: string;
 }
 
-/** All that the page knows of the gateway. */
+/** The state of the page. */
 export interface LiveState {
   readonly connection: Connection;
   readonly status?: Status;
   readonly conversations: readonly ConversationSummary[];
-  /** The gateway may know more conversations than were asked for. */
+  /** Whether the gateway may have more conversations. */
   readonly hasMore: boolean;
   readonly opened?: Opened;
 }
@@ -30,8 +30,8 @@ export interface LiveState {
 export const nothingYet: LiveState = { connection: { kind: 'connecting' }, conversations: [], hasMore: false };
 
 /**
- * Takes in what came live. A new conversation goes to the top; one that is known stays where it is, so that nothing
- * moves under the reader's hand.
+ * Applies live updates. A new conversation goes to the top. A known one stays in place, so that nothing moves while the reader points
+ * at it.
  */
 export function withUpdates(state: LiveState, updates: readonly Update[]): LiveState {
   const last = updates.at(-1);
@@ -68,7 +68,7 @@ function withReceipt(opened: Opened, { receipt, conversation }: Update): Opened 
   };
 }
 
-/** What was asked for arrives: together with what came live meanwhile. */
+/** Merges the loaded details with live updates that came meanwhile. */
 export function withDetail(opened: Opened, { conversation, receipts, masks, shaped }: ConversationDetail): Opened {
   const isNewer = (opened.conversation?.requests ?? 0) > conversation.requests;
   return {
@@ -80,7 +80,7 @@ export function withDetail(opened: Opened, { conversation, receipts, masks, shap
   };
 }
 
-/** As many as the gateway keeps of a conversation: the page does not grow without end. */
+/** As many as the gateway keeps of a conversation, so the page does not grow forever. */
 const MOST_RECEIPTS = 500;
 
 function mergeReceipts(a: readonly Receipt[], b: readonly Receipt[]): Receipt[] {

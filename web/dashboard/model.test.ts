@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
 import { type MoneyTotals, NO_MONEY } from '../../src/money/money-totals.ts';
+import { mask, receipt } from '../../test/support/gateway/receipts.ts';
 import {
   agentAddress,
   changeOf,
@@ -9,14 +10,13 @@ import {
   firstRequests,
   isHandle,
   linesAround,
+  maskingEventsOf,
   matchesIn,
   sessionIn,
   sizePoints,
   titleOf,
-  turningsOf,
   windowWords,
 } from './model.ts';
-import { mask, receipt } from './receipts.test-data.ts';
 
 const read = (text: string): string => text.replaceAll('\u202f', ' ');
 
@@ -100,9 +100,9 @@ describe('windowWords', () => {
   });
 });
 
-describe('turningsOf', () => {
+describe('maskingEventsOf', () => {
   const kinds = (receipts: readonly Receipt[]): string[] =>
-    turningsOf(receipts).map(({ kind, receipt: { request } }) => `${request} ${kind}`);
+    maskingEventsOf(receipts).map(({ kind, receipt: { request } }) => `${request} ${kind}`);
 
   it('lists epochs, newest first, and no request that only waits', () => {
     const receipts = [
@@ -112,18 +112,20 @@ describe('turningsOf', () => {
       receipt({ request: 4, act: 'cold-cache', epoch: 2, newMasks: [mask({ turn: 3 })] }),
     ];
     expect(kinds(receipts)).toEqual(['4 epoch', '2 epoch']);
-    expect(turningsOf(receipts)[1]?.detail).toBe('2 results of 2.0k tokens masked, 200 tokens written to the cache.');
+    expect(maskingEventsOf(receipts)[1]?.detail).toBe(
+      '2 results of 2.0k tokens masked, 200 tokens written to the cache.',
+    );
   });
 
   it('does not count tokens as written to the cache that were not', () => {
     const sent = { tokens: 900, cached: 700, written: 200, uncached: 50 };
-    const [turning] = turningsOf([receipt({ sent, act: 'mask', epoch: 1, newMasks: [mask({ turn: 1 })] })]);
-    expect(turning?.detail).toBe('1 result of 1.0k tokens masked, 150 tokens written to the cache.');
+    const [event] = maskingEventsOf([receipt({ sent, act: 'mask', epoch: 1, newMasks: [mask({ turn: 1 })] })]);
+    expect(event?.detail).toBe('1 result of 1.0k tokens masked, 150 tokens written to the cache.');
   });
 
   it('leaves it to the reason to tell what waiting had cost', () => {
-    const [turning] = turningsOf([receipt({ newMasks: [mask({})], rent: 11_000, price: 15_000 })]);
-    expect(turning?.detail).toMatch(/^1 result of 1\.0k tokens masked, /);
+    const [event] = maskingEventsOf([receipt({ newMasks: [mask({})], rent: 11_000, price: 15_000 })]);
+    expect(event?.detail).toMatch(/^1 result of 1\.0k tokens masked, /);
   });
 
   it('lists once what lasts', () => {
@@ -136,13 +138,13 @@ describe('turningsOf', () => {
   });
 
   it('says what a provider refused', () => {
-    const [turning] = turningsOf([receipt({ refused: { status: 400, text: 'tool_use ids' } })]);
-    expect(turning?.detail).toBe('The provider refused the edited request (400): tool_use ids');
+    const [event] = maskingEventsOf([receipt({ refused: { status: 400, text: 'tool_use ids' } })]);
+    expect(event?.detail).toBe('The provider refused the edited request (400): tool_use ids');
   });
 
   it('says which thinking was dropped', () => {
-    const [turning] = turningsOf([receipt({ newMasks: [mask({})], droppedThinking: 1 })]);
-    expect(turning?.detail).toContain(', 1 thinking block dropped');
+    const [event] = maskingEventsOf([receipt({ newMasks: [mask({})], droppedThinking: 1 })]);
+    expect(event?.detail).toContain(', 1 thinking block dropped');
   });
 });
 

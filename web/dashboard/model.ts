@@ -6,10 +6,10 @@ import { formatMs, formatPlural, formatShare, formatTokens } from '../format.ts'
 
 type Cost = ConversationSummary['cost'];
 
-/** The change against doing without the gateway: -0.31 is 31 % less. */
+/** The change against no gateway: -0.31 is 31 % less. */
 export const changeOf = ({ without, sent }: Cost): number | undefined => (without > 0 ? sent / without - 1 : undefined);
 
-/** Everything that has a price in dollars, billed and estimated, and whether that is all. */
+/** The sum of everything with a price in dollars, billed and estimated, and whether it covers all requests. */
 export function dollarsOf({ billed, estimated, subscription, unpriced }: MoneyTotals): {
   readonly sums: DollarSums;
   readonly isAll: boolean;
@@ -24,7 +24,7 @@ interface InputCost {
   readonly isInDollars: boolean;
 }
 
-/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
+/** The input cost, with and without the gateway: in dollars if everything has a price, otherwise in tokens at the base price. */
 export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): InputCost {
   const { sums, isAll } = dollarsOf(money);
   if (isAll)
@@ -37,17 +37,17 @@ export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly mon
   return { change: changeOf(cost), words, isInDollars: false };
 }
 
-/** What the gateway did, in a word or two. */
+/** Words for the acts of the gateway. */
 export const ACT_WORDS: Readonly<Record<Act, string>> = {
   mask: 'masked',
   wait: 'waits',
   'cold-cache': 'masked, cache cold',
   'over-limit': 'masked, over limit',
-  off: 'hands off',
+  off: 'not edited',
   'pass-through': 'passed through',
 };
 
-/** How a result was made smaller when it first went out, in a word or two. */
+/** How a result was made smaller when it was first sent, in a word or two. */
 export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
   clean: 'cleaned',
   references: 'repeated lines',
@@ -58,7 +58,7 @@ export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
   mask: 'masked',
 };
 
-/** A number of the whole, with what it is a part of. */
+/** A number and its denominator. */
 export interface Figure {
   readonly name: string;
   readonly value: string;
@@ -94,7 +94,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Results masked',
       value: formatTokens(masked),
-      of: `and ${formatTokens(shaped)} made smaller when they first went out; each of them can be recalled`,
+      of: `and ${formatTokens(shaped)} made smaller when they were first sent; each can be recalled`,
     },
     {
       name: 'Own overhead',
@@ -122,7 +122,7 @@ function moneyFigures(money: MoneyTotals): readonly Figure[] {
   ];
 }
 
-/** How much of its window a request of a subscription takes, and would take without masks. */
+/** The share of the context window that a request of a subscription takes, with and without masks. */
 export function windowWords({ money, sent, without }: Receipt): string | undefined {
   if (!money || !('subscription' in money)) return undefined;
   const size = `Paid by subscription. The last request had ${formatTokens(sent.tokens)} tokens`;
@@ -134,25 +134,25 @@ export function windowWords({ money, sent, without }: Receipt): string | undefin
   );
 }
 
-/** Something in a conversation that changed what is sent, or kept the gateway from changing it. */
-export interface Turning {
+/** An event in a conversation that changed the masks, or prevented a change. */
+export interface MaskingEvent {
   readonly receipt: Receipt;
   readonly kind: 'epoch' | 'refused' | 'still';
   readonly title: string;
   readonly detail: string;
 }
 
-/** Newest first. Requests that only wait are none. */
-export function turningsOf(receipts: readonly Receipt[]): readonly Turning[] {
+/** The events of a conversation, newest first. Requests that only wait are left out. */
+export function maskingEventsOf(receipts: readonly Receipt[]): readonly MaskingEvent[] {
   return receipts
-    .flatMap((receipt, index): Turning[] => {
+    .flatMap((receipt, index): MaskingEvent[] => {
       const before = receipts[index - 1];
       return [...refusalOf(receipt), ...epochOf(receipt), ...stillOf(receipt, before)];
     })
     .reverse();
 }
 
-function epochOf(receipt: Receipt): Turning[] {
+function epochOf(receipt: Receipt): MaskingEvent[] {
   const { newMasks, epoch, sent, droppedThinking } = receipt;
   if (newMasks.length === 0) return [];
   const hidden = newMasks.reduce((sum, { tokens }) => sum + tokens, 0);
@@ -163,22 +163,22 @@ function epochOf(receipt: Receipt): Turning[] {
   return [{ receipt, kind: 'epoch', title: `Epoch ${epoch}`, detail }];
 }
 
-function refusalOf(receipt: Receipt): Turning[] {
+function refusalOf(receipt: Receipt): MaskingEvent[] {
   const { refused } = receipt;
   if (!refused) return [];
   const detail = `The provider refused the edited request (${refused.status}): ${refused.text}`;
   return [{ receipt, kind: 'refused', title: 'The original was sent', detail }];
 }
 
-/** It does nothing from here on, or for once. */
-function stillOf(receipt: Receipt, before: Receipt | undefined): Turning[] {
+/** The gateway edits nothing, from here on or in this request. */
+function stillOf(receipt: Receipt, before: Receipt | undefined): MaskingEvent[] {
   const { act, because } = receipt;
   if (act !== 'off' && act !== 'pass-through') return [];
   if (before?.act === act && before.because === because) return [];
-  return [{ receipt, kind: 'still', title: act === 'off' ? 'Hands off' : 'Passed through', detail: '' }];
+  return [{ receipt, kind: 'still', title: act === 'off' ? 'Not edited' : 'Passed through', detail: '' }];
 }
 
-/** How large each request was. */
+/** The size of each request. */
 export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   return receipts.map((receipt) => ({
     ...pointOf(receipt),
@@ -187,7 +187,7 @@ export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   }));
 }
 
-/** The cost of the prompts of all requests up to each: in dollars where each has a price, else in tokens at the base price. */
+/** The cost of the prompts of all requests up to each: in dollars if each has a price, otherwise in tokens at the base price. */
 export function costPoints(receipts: readonly Receipt[]): {
   readonly points: readonly SentPoint[];
   readonly isInDollars: boolean;
@@ -233,7 +233,7 @@ export function matchesIn(
     .filter((part) => part.text !== '');
 }
 
-/** The lines around one of them. */
+/** The lines around a line. */
 export const linesAround = (line: number): { readonly from: number; readonly to: number } => ({
   from: Math.max(1, line - 8),
   to: line + 8,
@@ -243,13 +243,13 @@ export const linesAround = (line: number): { readonly from: number; readonly to:
 export const sessionIn = (session: string | undefined): string | undefined =>
   session?.startsWith('g-') ? session.slice(2) : undefined;
 
-/** What is written in place of a title that is empty. */
+/** The title of a conversation, or its id if the title is empty. */
 export const titleOf = ({ title, id }: Pick<ConversationSummary, 'title' | 'id'>): string =>
   title.trim() || `Conversation ${id.slice(0, 8)}`;
 
 export const isHandle = (text: string): boolean => /^p_[a-z0-9]{26}$/.test(text);
 
-/** Where an agent reaches the gateway whose page this is. From other machines it needs the token. */
+/** The gateway's address for an agent. From other machines it contains the token. */
 export function agentAddress(page: string, token: string): string {
   const { hostname, href } = new URL(page);
   const gateway = href.replace(/[?#].*$/s, '').replace(/\/_palimpsest\/.*$/, '');

@@ -18,7 +18,7 @@ interface OverviewProps {
   readonly onRefused: (because: string) => void;
 }
 
-/** All conversations, and one of them more closely, or what a search found. */
+/** The list of conversations, and one of them in detail, or the results of a search. */
 export function Overview({ token, onRefused }: OverviewProps) {
   const api = useMemo(() => createGatewayApi(token), [token]);
   const [state, watch] = useWatch(api);
@@ -107,7 +107,7 @@ export function Overview({ token, onRefused }: OverviewProps) {
   );
 }
 
-/** Before the first request there may be none yet, which is no trouble. */
+/** Before the first request there may be no store, which is fine. */
 const isStoreDown = ({ store }: Status): boolean => !store.ok && store.kind !== 'none';
 
 interface Keys {
@@ -115,7 +115,7 @@ interface Keys {
   readonly onEscape: () => void;
 }
 
-/** `/` goes to the search, Escape leaves what is open: a dialog, a masked result, the search, the conversation. */
+/** `/` goes to the search, Escape closes the innermost open part: a dialog, a masked result, the search, the conversation. */
 function useKeys(keys: Keys): void {
   const latest = useRef(keys);
   latest.current = keys;
@@ -143,7 +143,7 @@ function closeAround(target: HTMLElement | undefined): boolean {
   return true;
 }
 
-/** After the next drawing: on a phone the list is not there before. */
+/** After the next render: on a phone the list does not exist before. */
 const focusList = (): void => {
   requestAnimationFrame(() =>
     requestAnimationFrame(() => document.querySelector<HTMLElement>('.list a[tabindex="0"]')?.focus()),

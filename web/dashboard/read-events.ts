@@ -5,8 +5,8 @@ export interface StreamEvent {
 }
 
 /**
- * The events of a stream as they come, and `undefined` for bytes that end none: a comment says that the line still
- * stands. `EventSource` would read the same, but cannot send the header that carries the token.
+ * The events of a stream as they come, and `undefined` for bytes that complete no event: a comment shows that the connection is
+ * alive. `EventSource` reads the same, but cannot send the header with the token.
  */
 export async function* readEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<StreamEvent | undefined> {
   const reader = body.getReader();

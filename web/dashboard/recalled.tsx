@@ -8,11 +8,11 @@ import { useAnswer } from './hooks.ts';
 interface RecalledProps {
   readonly api: GatewayApi;
   readonly handle: string;
-  /** What is shown at first. */
+  /** The part that is shown at first. */
   readonly start: Part;
-  /** A line that is pointed out. */
+  /** A highlighted line. */
   readonly line?: number;
-  /** Shows the exact original, where the text was made smaller when it first went out. */
+  /** Shows the exact original, if the text was made smaller when it was first sent. */
   readonly isOriginal?: boolean;
 }
 
@@ -23,7 +23,7 @@ const KINDS = [
   { value: 'lines', text: 'lines' },
 ] as const;
 
-/** What was hidden behind a handle, or the lines of it that are asked for. Never anything but text. */
+/** The text behind a handle, or some of its lines. Always shown as plain text. */
 export function Recalled({ api, handle, start, line, isOriginal = false }: RecalledProps) {
   const [part, setPart] = useState(start);
   const { value, failure, isWaiting } = useAnswer(`${handle} ${JSON.stringify(part)}`, (signal) =>
@@ -69,7 +69,7 @@ interface LineNumberProps {
   readonly onChange: (value: number) => void;
 }
 
-/** What is being typed stays, whatever arrives meanwhile. */
+/** Keeps the typed text, whatever arrives meanwhile. */
 function LineNumber({ label, value, onChange }: LineNumberProps) {
   const [typed, setTyped] = useState<string>();
   const commit = (text: string): void => {
@@ -118,7 +118,7 @@ function Text({ recalled, part, line }: TextProps) {
   );
 }
 
-/** Cuts out a line, counted from 0. */
+/** Splits a text around a line, counted from 0. */
 function pointOut(text: string, index: number): readonly [string, string, string] {
   if (index < 0) return [text, '', ''];
   const lines = text.split('\n');

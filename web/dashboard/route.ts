@@ -5,10 +5,10 @@ const PREFIX = '#/c/';
 /** The address of a conversation inside the page. */
 export const addressOf = (id: string): string => PREFIX + encodeURIComponent(id);
 
-/** Of the list, with no conversation chosen. */
+/** The address of the list, with no conversation chosen. */
 export const HOME = '#/';
 
-/** Of the report. */
+/** The address of the report. */
 export const REPORT = '#/report';
 
 /** The conversation that the address names: back and forward work, and so does a reload. */

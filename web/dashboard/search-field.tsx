@@ -1,10 +1,10 @@
 import type { Ref } from 'preact';
 
-/** What is looked for. */
+/** The search of the reader. */
 export interface Search {
   readonly text: string;
   readonly isRegex: boolean;
-  /** Only in the conversation that is chosen. */
+  /** Whether to search only in the chosen conversation. */
   readonly isHere: boolean;
 }
 
@@ -23,9 +23,9 @@ export function SearchField({ field, search, onSearch }: SearchFieldProps) {
         ref={field}
         type="search"
         class="field"
-        aria-label="Search all that was masked"
+        aria-label="Search masked texts"
         aria-keyshortcuts="/"
-        placeholder="Search all that was masked"
+        placeholder="Search masked texts"
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}

@@ -28,7 +28,7 @@ const HOW = [
   { value: 'regex', text: 'a pattern' },
 ] as const;
 
-/** The lines that match, by the text in which they stand. A handle is recalled at once. */
+/** The matching lines, grouped by their text. A handle is recalled at once. */
 export function SearchResults(props: SearchResultsProps) {
   const { api, search, onSearch } = props;
   const text = search.text.trim();
@@ -85,7 +85,7 @@ function Matches({ api, search, onSearch, conversations, chosen }: SearchResults
           {value?.timedOut && !isWaiting && ' The pattern took too long: there may be more.'}
         </p>
       </div>
-      {isNothing && <p class="empty">Nothing that was masked has it.</p>}
+      {isNothing && <p class="empty">No masked text matches.</p>}
       {groups.map((matches) => (
         <Group
           key={matches[0]?.handle}
@@ -119,7 +119,7 @@ interface GroupProps {
   readonly conversations: readonly ConversationSummary[];
 }
 
-/** Of one text so many lines are listed; the rest is found where it is opened. */
+/** The number of listed lines of one text. The rest is visible when the text is opened. */
 const LISTED = 5;
 
 function Group({ api, matches, query, conversations }: GroupProps) {

@@ -11,7 +11,7 @@ const KEYS = [
   ['Escape', 'closes what is open'],
 ] as const;
 
-/** What the gateway runs with, in a dialog. */
+/** The settings of the gateway, in a dialog. */
 export function Settings({ status }: { readonly status: Status | undefined }) {
   const dialog = useRef<HTMLDialogElement>(null);
   return (

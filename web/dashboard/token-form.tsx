@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { tokenIn } from './token.ts';
 
 interface TokenFormProps {
-  /** Why the last token would not do. */
+  /** Why the last token was refused. */
   readonly refusal: string | undefined;
   readonly onToken: (token: string) => void;
 }

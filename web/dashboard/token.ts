@@ -7,7 +7,7 @@ export interface Keeper {
 
 const KEY = 'palimpsest-token';
 
-/** The token in what was opened or pasted: a link, its fragment, a header, or the token alone. */
+/** The token in an opened or pasted text: a link, its fragment, a header, or the token alone. */
 export function tokenIn(text: string): string | undefined {
   const named = /[#&?]token=([^&\s]+)/.exec(text);
   if (named?.[1]) return decode(named[1]);
@@ -15,7 +15,7 @@ export function tokenIn(text: string): string | undefined {
   return /^[\w.~+/=-]+$/.test(alone) && !alone.includes('//') ? alone : undefined;
 }
 
-/** The token that this tab was opened with: from the link, else what was kept of an earlier one. */
+/** The token of this tab: from the link, otherwise the one that was kept earlier. */
 export function keptToken(hash: string, keeper: Keeper): string | undefined {
   const given = hash.includes('token=') ? tokenIn(hash) : undefined;
   if (given) keeper.setItem(KEY, given);

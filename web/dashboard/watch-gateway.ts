@@ -1,10 +1,10 @@
 import { type GatewayApi, Refusal, type Update } from './gateway-api.ts';
 import { type LiveState, nothingYet, withDetail, withUpdates } from './live-state.ts';
 
-/** The gateway as it is now, kept up to date until `close`. */
+/** The live state of the gateway, updated until `close`. */
 export interface Watch {
   readonly state: LiveState;
-  /** Looks at one conversation more closely, or at none. */
+  /** Loads the details of one conversation, or of none. */
   open(id: string | undefined): void;
   showMore(): void;
   /** Does not wait for the next try. */
@@ -18,15 +18,15 @@ interface WatchOptions {
 }
 
 const STEP = 50;
-/** A burst of requests is drawn at once. */
+/** Updates within this time are drawn together. */
 const GATHER_MS = 100;
-/** The gateway says something every 15 s. */
+/** The gateway sends something every 15 s. */
 const SILENCE_MS = 40_000;
 const LONGEST_WAIT_MS = 15_000;
-/** How the store fares is no receipt, and comes only when asked for. */
+/** The state of the store is not part of receipts, so the page asks for it. */
 const STATUS_MS = 20_000;
 
-/** Connects, asks for everything once, and then listens; starts over when the line breaks. */
+/** Connects, loads everything once, and then listens. Starts over if the connection breaks. */
 export function watchGateway({ api, onChange }: WatchOptions): Watch {
   return new GatewayWatch(api, onChange);
 }
@@ -83,7 +83,7 @@ class GatewayWatch implements Watch {
     }
   }
 
-  /** Listens first and asks then: nothing falls between the two. */
+  /** Listens first and loads then, so that no update is lost between the two. */
   async #listen(): Promise<void> {
     const line = new AbortController();
     const hangUp = (): void => line.abort();
@@ -118,7 +118,7 @@ class GatewayWatch implements Watch {
     this.#set({ ...this.state, status, conversations, hasMore: conversations.length >= limit });
   }
 
-  /** If it fails, the line will break too, and says so. */
+  /** If it fails, the connection fails too and reports it. */
   async #loadStatus(signal: AbortSignal): Promise<void> {
     const status = await this.#api.status(signal).catch(() => undefined);
     if (status && !signal.aborted) this.#set({ ...this.state, status });

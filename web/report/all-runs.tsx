@@ -155,7 +155,7 @@ function Runs({ page: { result }, names, choice: { price, policy, run: chosenRun
   return (
     <Panel
       title="Runs"
-      note={`With ${policy}, ${atPrices(price)}. ${formatPlural(rows.length, 'run')}; click one to see it below.${countsNote(result, price)}`}
+      note={`Policy ${policy}, ${atPrices(price)}. ${formatPlural(rows.length, 'run')}; click one to see it below.${countsNote(result, price)}`}
     >
       <Table
         label="Runs"
@@ -220,7 +220,7 @@ function Runs({ page: { result }, names, choice: { price, policy, run: chosenRun
   );
 }
 
-/** The row takes the click; the button is for the keyboard and says what the row is. */
+/** The row handles clicks; the button is for the keyboard and names the row. */
 function RunButton({ run, name }: { readonly run: { readonly file: string }; readonly name: string }) {
   const end = name.lastIndexOf('/') + 1;
   return (

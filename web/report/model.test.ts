@@ -51,7 +51,9 @@ describe('headlineOf', () => {
 describe('headlineOf a replay in tokens', () => {
   it('names no policy: tokens alone do not tell what saves', () => {
     const result = { ...resultOf({ none: 0, x: -0.5 }, [run({})]), prices: ['tokens'] };
-    expect(headlineOf(result, 'tokens').sentence).toBe('No log names a model with known prices: no saving can be told');
+    expect(headlineOf(result, 'tokens').sentence).toBe(
+      'No log names a model with known prices: no saving can be computed',
+    );
   });
 });
 
@@ -63,7 +65,7 @@ describe('firstChoice', () => {
     expect(firstChoice(page)).toEqual({ price: 'p', policy: 'b', run: 2 });
   });
 
-  it('stands for a page without anything', () => {
+  it('is the choice for an empty page', () => {
     const result = { version: 1, prices: [], policies: [], runs: [], total: {}, skipped: [] } as const;
     expect(firstChoice({ result, details: [] })).toEqual({ price: '', policy: 'none', run: 0 });
   });

@@ -2,10 +2,10 @@ import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED, TOKENS } from '../..
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
 import { atPrices, formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
 
-/** The price list `none` is a provider without a prompt cache: not to be taken for the policy `none`. */
+/** The price list `none` is a provider without a prompt cache: not the policy `none`. */
 export const priceName = (price: string): string => (price === 'none' ? 'no cache' : price);
 
-/** What the reader looks at. */
+/** The reader's current choices. */
 export interface Choice {
   readonly price: string;
   readonly policy: string;
@@ -56,7 +56,7 @@ function claimOf(policy: string, saving: number | null | undefined, price: strin
 }
 
 function costOf(result: ReplayResult, price: string): string {
-  if (price === TOKENS) return 'No log names a model with known prices: no saving can be told';
+  if (price === TOKENS) return 'No log names a model with known prices: no saving can be computed';
   const cost = result.total[NOTHING_MASKED]?.cost[price];
   return `Sending everything cost ${formatTokens(cost)} tokens at the base price, ${atPrices(price)}`;
 }
@@ -68,7 +68,7 @@ export function savingOf(run: RunResult, policy: string, price: string): number 
   return cost === undefined || !baseline ? undefined : cost / baseline - 1;
 }
 
-/** What each policy would have sent in one run, request by request, where the page was given it. */
+/** The requests of each policy in one run, if the page has them. */
 export function schedulesOf({ result, details }: ReplayPage, { run, price }: Choice): ReadonlyMap<string, Schedule> {
   const schedules = details.find((detail) => detail.run === run)?.schedules ?? {};
   return new Map(
@@ -79,19 +79,19 @@ export function schedulesOf({ result, details }: ReplayPage, { run, price }: Cho
   );
 }
 
-/** How many results were masked. The counts of a policy that follows the prices are those at the first price list. */
+/** The number of masked results. The counts of a policy that follows the prices are those at the first price list. */
 export function maskCount({ result, details }: ReplayPage, { run, policy, price }: Choice): number | undefined {
   const followsPrices = details.some(({ schedules }) => `${policy} @ ${price}` in schedules);
   return followsPrices && price !== result.prices[0] ? undefined : result.runs[run]?.results[policy]?.masks;
 }
 
-/** What must be said of counts beside costs at another price list than the first. */
+/** The note on counts next to costs at another price list than the first. */
 export function countsNote({ prices }: ReplayResult, price: string): string {
   const [first = price] = prices;
   return price === first ? '' : ` Counts of policies that follow the prices are those ${atPrices(first)}.`;
 }
 
-/** For each run the end of its path, and which run of the file it is where there are several. */
+/** For each run the end of its path, and the number of the run if the file has several. */
 export function runNames(runs: readonly RunResult[]): readonly string[] {
   const inFile = new Map<string, number>();
   for (const { file } of runs) inFile.set(file, (inFile.get(file) ?? 0) + 1);

@@ -56,7 +56,7 @@ export function OneRun(view: View) {
       </Panel>
       <Panel
         title="Epochs"
-        note="A stroke for each request that changed what earlier ones had sent: from there on, the cache is written again."
+        note="A stroke for each request that changed earlier messages: everything after the change is cached again."
         empty={missing}
       >
         <EpochsPlot

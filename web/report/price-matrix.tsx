@@ -6,7 +6,7 @@ import { colourOf } from '../components/policy-colours.ts';
 import { priceName } from './model.ts';
 import type { View } from './view.ts';
 
-/** What each policy saves at each price list. */
+/** The saving of each policy at each price list. */
 export function PriceMatrix({ page: { result }, colours, choice, choose }: View) {
   const policies = result.policies.filter((policy) => policy !== NOTHING_MASKED);
   return (

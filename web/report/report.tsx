@@ -10,7 +10,7 @@ import { AllRuns } from './all-runs.tsx';
 import { firstChoice, headlineOf, priceName, runNames } from './model.ts';
 import { OneRun } from './one-run.tsx';
 
-/** The whole page. What the reader chose is kept here and nowhere else. */
+/** The whole page. It holds the reader's choices. */
 export function Report({ page }: { readonly page: ReplayPage }) {
   const { result } = page;
   const [choice, setChoice] = useState(() => firstChoice(page));
@@ -67,7 +67,7 @@ export function Report({ page }: { readonly page: ReplayPage }) {
   );
 }
 
-/** The words of the page that are not everyday ones. */
+/** Explains the special words of the page. */
 function Words({ result }: { readonly result: ReplayResult }) {
   return (
     <section aria-labelledby="words">

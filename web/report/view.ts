@@ -1,10 +1,10 @@
 import type { ReplayPage } from '../../src/lab/replay-result.ts';
 import type { Choice } from './model.ts';
 
-/** What each part of the page is given. */
+/** The properties of each part of the page. */
 export interface View {
   readonly page: ReplayPage;
-  /** Of the runs, in their order. */
+  /** The names of the runs, in their order. */
   readonly names: readonly string[];
   /** By policy. */
   readonly colours: ReadonlyMap<string, string>;

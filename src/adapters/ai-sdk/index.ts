@@ -10,9 +10,11 @@ export type AiSdkOptions = AdapterOptions<AiSdkStep>;
 
 /** A step, as the option `session` gets it. */
 export interface AiSdkStep {
+  /** The `providerOptions` of the call. */
   readonly providerOptions?: Readonly<Record<string, unknown>>;
+  /** The headers of the call. */
   readonly headers?: Readonly<Record<string, string | undefined>>;
-  /** `runtimeContext` of AI SDK 7 or `experimental_context` of AI SDK 6, where there is one. */
+  /** `runtimeContext` of AI SDK 7 or `experimental_context` of AI SDK 6, if there is one. */
   readonly context?: unknown;
 }
 
@@ -25,7 +27,9 @@ export type AiSdkPrepareStep = <Model>(step: {
 
 /** A middleware of `wrapLanguageModel`. AI SDK 7 takes one of any version. */
 export interface AiSdkMiddleware {
+  /** The version of the SDK's middleware interface. */
   readonly specificationVersion: 'v3';
+  /** Fits the prompt of one call. */
   readonly transformParams: <Params extends object>(call: {
     readonly params: Params;
     readonly model: { readonly modelId: string };
@@ -34,7 +38,21 @@ export interface AiSdkMiddleware {
 
 /**
  * A `prepareStep` that fits every step into the model's window: `generateText({ prepareStep: palimpsest({ store }) })`.
- * It fits what the provider gets, so system prompt, tools and model are known, and the messages of the SDK stay as they are.
+ * It fits the provider's request, so system prompt, tools and model are known, and the messages of the SDK stay as they are.
+ *
+ * @example
+ * ```ts
+ * import { openai } from '@ai-sdk/openai';
+ * import { generateText } from 'ai';
+ * import { palimpsest } from 'palimpsest/ai-sdk';
+ *
+ * const { text } = await generateText({
+ *   model: openai('gpt-5'),
+ *   prompt: 'Find the bug.',
+ *   tools: palimpsest.tools({ store }),
+ *   prepareStep: palimpsest({ store }),
+ * });
+ * ```
  */
 export function palimpsest(options: AiSdkOptions = {}): AiSdkPrepareStep {
   const adapter = createAdapter('palimpsest', options);
@@ -52,7 +70,7 @@ palimpsest.middleware = (options: AiSdkOptions = {}): AiSdkMiddleware => {
   };
 };
 
-/** The tools that the model needs to recall what was masked: `tools: { ...tools, ...palimpsest.tools({ store }) }`. */
+/** The tools that the model needs to recall masked texts: `tools: { ...tools, ...palimpsest.tools({ store }) }`. */
 palimpsest.tools = (options: Pick<AiSdkOptions, 'store'>): { recall: AiSdkRecallTool } => ({
   recall: toAiSdkTool(storeOf('palimpsest.tools', options)),
 });

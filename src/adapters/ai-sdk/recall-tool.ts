@@ -5,9 +5,13 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall` as AI SDK 6 and 7 take it. */
 export interface AiSdkRecallTool {
+  /** The text that tells the model when to call it. */
   readonly description: string;
+  /** The arguments, as a Standard Schema with a JSON schema. */
   readonly inputSchema: RecallSchema;
+  /** Answers a call. */
   execute(input: RecallInput): Promise<string | TextWithImages>;
+  /** Turns an answer into parts of a message. */
   toModelOutput(result: { readonly output: string | TextWithImages }): RecallOutput;
 }
 

@@ -1,7 +1,7 @@
 import { type Fields, isRecord } from '../../formats/lens.ts';
 
 /**
- * Whether the provider options can carry what `report.requires` asks for. `@ai-sdk/anthropic` takes `blockBinding` with
+ * Whether the provider options can carry the fields of `report.requires`. `@ai-sdk/anthropic` takes `blockBinding` with
  * adaptive thinking or without a type, and leaves it out with every other type.
  */
 export function canRequire(given: unknown): boolean {
@@ -10,7 +10,7 @@ export function canRequire(given: unknown): boolean {
   return type === undefined || type === 'adaptive';
 }
 
-/** The provider options with those that `report.requires` asks for. Other providers do not read those of `anthropic`. */
+/** The provider options with the fields of `report.requires`. Other providers do not read those of `anthropic`. */
 export function withRequired(given: unknown): Fields {
   const options = isRecord(given) ? given : {};
   const anthropic = isRecord(options.anthropic) ? options.anthropic : {};

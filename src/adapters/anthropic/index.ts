@@ -23,21 +23,35 @@ export type AnthropicMiddleware = <Request extends AnthropicRequest>(
 
 /** The parts of a request that the middleware reads. */
 export interface AnthropicRequest {
+  /** The address, with its query. */
   readonly url: string;
+  /** The headers, as the SDK would send them. */
   readonly headers: Headers;
+  /** The JSON of the request, as a text. */
   readonly body?: unknown;
+  /** Aborts the request, and with it the writing of texts to the store. */
   readonly signal?: AbortSignal | null | undefined;
 }
 
 /** The parts of the middleware's context that are used. */
 export interface AnthropicContext {
+  /** The options of the call. */
   readonly options?: unknown;
+  /** The log of the client. */
   readonly logger: { warn(text: string): void };
 }
 
 /**
  * A middleware that fits every message request into the model's window: `new Anthropic({ middleware: [palimpsest({ store })] })`.
  * All other requests pass unchanged.
+ *
+ * @example
+ * ```ts
+ * import Anthropic from '@anthropic-ai/sdk';
+ * import { palimpsest } from 'palimpsest/anthropic';
+ *
+ * const client = new Anthropic({ middleware: [palimpsest({ store })] });
+ * ```
  */
 export function palimpsest(options: AnthropicOptions = {}): AnthropicMiddleware {
   const fitter = createBodyFitter('palimpsest', options);
@@ -55,7 +69,7 @@ palimpsest.tools = (options: Pick<AnthropicOptions, 'store'>): [AnthropicRecallT
 /** Requests that carry messages: those that ask the model, and those that count them. */
 const PATH = /\/v1\/messages(?:\/count_tokens)?$/;
 
-/** The body and the headers that change; undefined where the request goes out as it came. */
+/** The body and the headers that change; undefined if the request is sent unchanged. */
 async function fitRequest(
   { url, headers, body: text, signal }: AnthropicRequest,
   { options, logger }: AnthropicContext,

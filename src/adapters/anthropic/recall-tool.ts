@@ -5,12 +5,17 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall`, as `betaTool` makes tools. */
 export interface AnthropicRecallTool {
+  /** A tool that the client runs. */
   type: 'custom';
+  /** The name by which the model calls it. */
   name: 'recall';
+  /** The text that tells the model when to call it. */
   description: string;
+  /** The JSON schema of the arguments. */
   input_schema: RecallParameters;
-  /** Answers a call. The tool runner tells the model of an error. */
+  /** Answers a call. The tool runner reports errors to the model. */
   run(input: RecallInput): Promise<string | (TextBlock | ImageBlock)[]>;
+  /** Reads the arguments of a call. */
   parse(content: unknown): RecallInput;
 }
 

@@ -12,7 +12,7 @@ export function canRequire({ thinking }: Fields): boolean {
   return isRecord(binding) && (binding.prefix_mismatch_behavior ?? OPT_IN.value) === OPT_IN.value;
 }
 
-/** The body with the fields that `report.requires` asks for. */
+/** The body with the fields of `report.requires`. */
 export function withRequiredFields(body: Fields, [required]: readonly Requirement[]): Fields {
   if (!required || !isRecord(body.thinking)) return body;
   const { thinking } = body;
@@ -21,7 +21,7 @@ export function withRequiredFields(body: Fields, [required]: readonly Requiremen
   return { ...body, thinking: { ...thinking, block_binding: binding } };
 }
 
-/** Adds the betas that `report.requires` asks for to those of the caller. */
+/** Adds the betas of `report.requires` to those of the caller. */
 export function addRequiredHeaders(headers: Headers, requires: readonly Requirement[]): void {
   for (const { header, headerValue } of requires) {
     const given = headers.get(header)?.split(',') ?? [];

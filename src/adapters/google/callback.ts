@@ -8,14 +8,19 @@ export type AdkCallback = (step: { readonly context: AdkContext; readonly reques
 
 /** A step, as the option `session` gets it. */
 export interface AdkStep {
+  /** The context that ADK gives to the callback. */
   readonly context: AdkContext;
 }
 
 /** The parts of ADK's context of a callback that are used here. */
 export interface AdkContext {
+  /** The id of ADK's session. */
   readonly sessionId: string;
+  /** The id of ADK's user. */
   readonly userId: string;
+  /** The agent whose turn it is. */
   readonly agentName: string;
+  /** The run that the step belongs to. */
   readonly invocationContext: { readonly abortSignal?: Signal | undefined };
 }
 
@@ -31,7 +36,7 @@ interface AdkRequest {
 export function createCallback(options: AdkOptions): AdkCallback {
   const adapter = createAdapter('palimpsest.callback', options);
   return async ({ context, request }) => {
-    // The Interactions API has the history: it gets only what is new.
+    // The Interactions API has the history: requests carry only new messages.
     if (request.previousInteractionId !== undefined) return;
     const { systemInstruction, tools } = request.config ?? {};
     const { messages } = await adapter.fit<GeminiContent>({

@@ -16,7 +16,7 @@ export function createFetch(options: GenAiOptions): typeof fetch {
 /** `…/models/gemini-3-pro:generateContent`, and the longer paths of Vertex AI to models and endpoints. */
 const PATH = /\/([^/:]+):(?:g|streamG)enerateContent$/;
 
-/** The request with contents that fit, or as it came. */
+/** The request with fitted contents, or unchanged. */
 async function fitInit(init: RequestInit, url: string, fitter: BodyFitter<HttpStep>): Promise<RequestInit> {
   const [, model] = PATH.exec(pathOf(url)) ?? [];
   const body = model === undefined ? undefined : readJson(init.body);

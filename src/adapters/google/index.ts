@@ -6,14 +6,24 @@ import { type AdkRecallOptions, type GenAiRecallTool, toAdkOptions, toGenAiTool 
 
 /** Options of `palimpsest.fetch`. */
 export interface GenAiOptions extends AdapterOptions<HttpStep> {
-  /** Sends the requests. `globalThis.fetch` if not given. */
+  /** Sends the requests. @default globalThis.fetch */
   readonly fetch?: typeof fetch;
 }
 
 /** Options of `palimpsest.callback`. */
 export type AdkOptions = AdapterOptions<AdkStep>;
 
-/** For clients of Google's genai and agents of its ADK. */
+/**
+ * For clients of Google's genai and agents of its ADK.
+ *
+ * @example
+ * ```ts
+ * import { GoogleGenAI } from '@google/genai';
+ * import { palimpsest } from 'palimpsest/google';
+ *
+ * const ai = new GoogleGenAI({ httpOptions: { fetch: palimpsest.fetch({ store }) } });
+ * ```
+ */
 export const palimpsest = {
   /**
    * A `fetch` that fits requests of generateContent into the model's window. All other requests pass unchanged:

@@ -4,7 +4,9 @@ import type { Store } from '../../store/store.ts';
 
 /** The tool `recall` as a `CallableTool` of genai. */
 export interface GenAiRecallTool {
+  /** The declaration that goes into the request. */
   tool(): Promise<{ functionDeclarations: FunctionDeclaration[] }>;
+  /** Answers the calls of one reply. An error is an answer too. */
   callTool(calls: readonly FunctionCall[]): Promise<FunctionResponsePart[]>;
 }
 
@@ -35,12 +37,12 @@ export function toGenAiTool(store: Store): GenAiRecallTool {
   return {
     // The SDK changes declarations in place: each request gets its own.
     tool: async () => ({ functionDeclarations: [{ name, description, parametersJsonSchema: parameters }] }),
-    // The SDK hands every call to every tool.
+    // The SDK passes every call to every tool.
     callTool: (calls) => Promise.all(calls.filter((call) => call.name === name).map((call) => answer(recall, call))),
   };
 }
 
-/** An error is an answer: the SDK would give up the whole request for one that is thrown. */
+/** An error becomes an answer: if it were thrown, the SDK would abandon the whole request. */
 async function answer({ name, execute }: RecallTool, { id, args }: FunctionCall): Promise<FunctionResponsePart> {
   const about = { ...(id === undefined ? {} : { id }), name };
   try {
@@ -55,10 +57,13 @@ async function answer({ name, execute }: RecallTool, { id, args }: FunctionCall)
 
 /** The tool `recall` as options of ADK's `FunctionTool`. */
 export interface AdkRecallOptions {
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** The text that tells the model when to call it. */
   readonly description: string;
-  /** A JSON schema, of which the types of ADK know this much. */
+  /** A JSON schema. The types of ADK know only this field. */
   readonly parameters: { readonly description: string };
+  /** Answers a call with a text. Images are left out. */
   execute(input: unknown): Promise<string>;
 }
 

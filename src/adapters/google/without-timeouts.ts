@@ -1,6 +1,6 @@
 /**
- * The global `fetch`. On Node it waits for an answer for as long as it takes, as `@google/genai` does where it is given no
- * `fetch`: Node gives up after 300 s, and a model may think for longer.
+ * The global `fetch` without a time limit. Node gives up after 300 s, and a model may think for longer. `@google/genai` does the same
+ * if it is given no `fetch`.
  */
 export const fetchWithoutTimeouts: typeof fetch = (input, init) =>
   fetch(input, globalDispatcher() ? ({ ...init, dispatcher } as RequestInit) : init);
@@ -14,7 +14,7 @@ const dispatcher: Dispatcher = {
     (globalDispatcher() as Dispatcher).dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
 };
 
-/** The one that Node's `fetch` sends with. Node makes it when `fetch` or its classes are first used. */
+/** The dispatcher of Node's `fetch`. Node creates it at the first use of `fetch` or its classes. */
 function globalDispatcher(): Dispatcher | undefined {
   new Headers();
   return (globalThis as { [GLOBAL_DISPATCHER]?: Dispatcher })[GLOBAL_DISPATCHER];

@@ -6,11 +6,11 @@ export interface CalledModel {
   readonly model: Fields;
   readonly name: string | undefined;
   readonly tools?: readonly unknown[];
-  /** Makes another chat model be called in the same way. */
+  /** Binds another chat model in the same way. */
   readonly bind: (model: Fields) => Fields;
 }
 
-/** Looks through bindings. A model that was given by its name, such as 'openai:gpt-5', is made on the first call. */
+/** Finds the model behind bindings. A model given by its name, such as 'openai:gpt-5', is created on the first call. */
 export async function calledModel(given: unknown, configurable: unknown): Promise<CalledModel> {
   const model = fieldsOf(given);
   if (typeof model._getModelInstance === 'function')
@@ -24,8 +24,8 @@ export async function calledModel(given: unknown, configurable: unknown): Promis
 }
 
 /**
- * Whether a copy of the model can carry what `report.requires` asks for. ChatAnthropic takes `thinking` from its own fields,
- * not from the settings of a call. Only these two types of thinking have the option.
+ * Whether a copy of the model can carry the fields of `report.requires`. ChatAnthropic takes `thinking` from its own fields, not from
+ * the settings of a call. Only these two types of thinking have the option.
  */
 export function canRequire({ model }: CalledModel): boolean {
   const thinking = thinkingOf(model);
@@ -33,7 +33,7 @@ export function canRequire({ model }: CalledModel): boolean {
   return (thinking.type === 'adaptive' || thinking.type === 'enabled') && chosen === OPT_IN.value;
 }
 
-/** Whether the requests of the model carry it already. */
+/** Whether the requests of the model already carry them. */
 export function hasRequired({ model }: CalledModel): boolean {
   const chosen = bindingOf(thinkingOf(model)).prefix_mismatch_behavior;
   return chosen === OPT_IN.value && listOf(model.betas).includes(OPT_IN.headerValue);
@@ -50,7 +50,7 @@ export function withRequired({ model, bind }: CalledModel): Fields {
   return bind(Object.assign(shallowCopy(model), required));
 }
 
-/** The thinking of ChatAnthropic's requests, where `invocationKwargs` win. Models of other integrations have no such field. */
+/** The thinking of ChatAnthropic's requests. `invocationKwargs` win. Models of other integrations have no such field. */
 const thinkingOf = ({ invocationKwargs, thinking }: Fields): Fields =>
   isRecord(invocationKwargs) ? fieldsOf(invocationKwargs.thinking ?? thinking) : {};
 

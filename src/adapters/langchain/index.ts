@@ -14,14 +14,17 @@ export type LangChainOptions = AdapterOptions<LangChainStep>;
 export interface LangChainStep {
   /** `configurable` of the config of the run, such as `{ thread_id }`. */
   readonly configurable?: Readonly<Record<string, unknown>>;
-  /** The context of the run, where there is one. */
+  /** The context of the run, if there is one. */
   readonly context?: unknown;
 }
 
 /** A middleware of `createAgent` and `createDeepAgent`. */
 export interface LangChainMiddleware {
+  /** The name of the middleware in traces. */
   readonly name: 'palimpsest';
+  /** The tool `recall`, if there is a store. */
   readonly tools: readonly LangChainRecallTool[];
+  /** Fits one request and hands it on. */
   readonly wrapModelCall: <Request extends LangChainModelRequest, Response>(
     request: Request,
     handler: (request: Request) => Response | Promise<Response>,
@@ -38,15 +41,21 @@ export interface LangChainMiddleware {
 
 /** The parts of a model request that matter here. */
 export interface LangChainModelRequest {
+  /** The chat model. */
   readonly model: unknown;
+  /** The messages of the state. */
   readonly messages: BaseMessage[];
+  /** The system prompt. */
   readonly systemMessage: { readonly content: unknown };
+  /** The tools that the model may call. */
   readonly tools: readonly unknown[];
+  /** The config of the run. */
   readonly runtime: LangChainRun;
 }
 
 /** The parts of a run's config that matter here. */
 export interface LangChainRun extends LangChainStep {
+  /** Aborts the run. */
   readonly signal?: Signal;
 }
 
@@ -58,7 +67,15 @@ export interface LangChainCall extends LangChainRun {
 
 /**
  * A middleware that fits every request into the model's window: `createAgent({ middleware: [palimpsest({ store })] })`. The
- * state of the agent keeps the originals. Where there is a store, it adds the tool `recall`.
+ * state of the agent keeps the originals. If there is a store, it adds the tool `recall`.
+ *
+ * @example
+ * ```ts
+ * import { createAgent } from 'langchain';
+ * import { palimpsest } from 'palimpsest/langchain';
+ *
+ * const agent = createAgent({ model: 'openai:gpt-5', tools: [], middleware: [palimpsest({ store })] });
+ * ```
  */
 export function palimpsest(options: LangChainOptions = {}): LangChainMiddleware {
   const adapter = createAdapter('palimpsest', options);
@@ -101,7 +118,7 @@ palimpsest.messages = (options: LangChainOptions = {}) => {
   };
 };
 
-/** The tools that the model needs to recall what was masked, for graphs. The middleware has them already. */
+/** The tools that the model needs to recall masked texts, for graphs. The middleware has them already. */
 palimpsest.tools = (options: Pick<LangChainOptions, 'store'>): LangChainRecallTool[] => [
   toLangChainTool(storeOf('palimpsest.tools', options)),
 ];
@@ -118,10 +135,10 @@ function sessionOf(configurable: LangChainStep['configurable']): string | undefi
   return thread === undefined || toolRun === undefined ? thread : `${thread}_${toolRun}`;
 }
 
-/** A tool as it is sent: with a JSON schema in the place of one of zod. */
+/** A tool as it is sent: with a JSON schema in place of a zod schema. */
 const toSentTool = (tool: unknown): unknown => convertToOpenAITool(tool as Parameters<typeof convertToOpenAITool>[0]);
 
-/** A notice in a list without words of a user is a plain object; all else is an instance already. */
+/** A notice in a list without user messages is a plain object; everything else is already an instance. */
 const toMessages = (messages: readonly LangChainMessage[]): BaseMessage[] =>
   messages.map((message) => coerceMessageLikeToMessage(message as BaseMessage));
 

@@ -17,7 +17,7 @@ export function toLangChainTool(store: Store): LangChainRecallTool {
     } catch (error) {
       const id = toolCall?.id;
       if (id === undefined) throw error;
-      // Thrown, it would end the run of an agent with a middleware that wraps tool calls, such as every deep agent.
+      // A thrown error would end the run of an agent with a middleware that wraps tool calls, such as every deep agent.
       return new ToolMessage({ name, tool_call_id: id, status: 'error', content: String(error) });
     }
   };

@@ -11,12 +11,28 @@ export type MastraOptions = AdapterOptions<MastraStep>;
 
 /** A step, as the option `session` gets it. */
 export interface MastraStep {
+  /** The `requestContext` of the run, if there is one. */
   readonly requestContext?: MastraRequestContext | undefined;
 }
 
 /**
  * A processor that fits every request into the model's window: `new Agent({ inputProcessors: [palimpsest({ store })] })`.
- * It changes what is sent to the model and nothing else, so the memory keeps the originals.
+ * It changes only the request to the model, so the memory keeps the originals.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from '@mastra/core/agent';
+ * import { palimpsest } from 'palimpsest/mastra';
+ *
+ * const agent = new Agent({
+ *   id: 'coder',
+ *   name: 'Coder',
+ *   instructions: 'You work on files.',
+ *   model: 'openai/gpt-5',
+ *   tools: palimpsest.tools({ store }),
+ *   inputProcessors: [palimpsest({ store })],
+ * });
+ * ```
  */
 export function palimpsest(options: MastraOptions = {}): MastraProcessor {
   const adapter = createAdapter('palimpsest', options);
@@ -43,7 +59,7 @@ export function palimpsest(options: MastraOptions = {}): MastraProcessor {
   };
 }
 
-/** The tools that the model needs to recall what was masked: `tools: { ...tools, ...palimpsest.tools({ store }) }`. */
+/** The tools that the model needs to recall masked texts: `tools: { ...tools, ...palimpsest.tools({ store }) }`. */
 palimpsest.tools = (options: Pick<MastraOptions, 'store'>): { recall: MastraRecallTool } => ({
   recall: toMastraTool(storeOf('palimpsest.tools', options)),
 });

@@ -5,8 +5,11 @@ import { type AiSdkRecallTool, toAiSdkTool } from '../ai-sdk/recall-tool.ts';
 
 /** The tool `recall` as Mastra takes it, like a tool of `createTool`. */
 export interface MastraRecallTool extends Pick<AiSdkRecallTool, 'description' | 'inputSchema'> {
+  /** The name by which the model calls it. */
   readonly id: 'recall';
+  /** Answers a call. */
   execute(input: RecallInput): Promise<string | TextWithImages>;
+  /** Turns an answer into parts of a message. */
   toModelOutput(output: string | TextWithImages): unknown;
 }
 

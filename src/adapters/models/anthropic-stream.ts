@@ -1,13 +1,13 @@
 import { PalimpsestError } from '../../errors.ts';
 import { asList, type Fields, isRecord, toText } from '../../formats/lens.ts';
 
-/** A message, and the ids of calls whose input never came to its end. */
+/** A message, and the ids of calls whose input was cut off. */
 export interface StreamedMessage {
   readonly message: Fields;
   readonly cutCalls: ReadonlySet<string>;
 }
 
-/** Puts the events of a streamed message together: the message is the one that would have come in one piece. */
+/** Assembles a streamed message. It equals the message of an answer that is not streamed. */
 export async function readMessageStream(
   events: AsyncIterable<unknown>,
   onText: (delta: string) => void,
@@ -20,7 +20,7 @@ export async function readMessageStream(
 class Draft {
   readonly #onText: (delta: string) => void;
   readonly #blocks: Fields[] = [];
-  /** The input of a call comes as pieces of JSON, which can be read only when all are there. */
+  /** The input of a call comes as pieces of JSON, which can be parsed only together. */
   readonly #inputs = new Map<Fields, string>();
   readonly #cutCalls = new Set<string>();
   #message: Fields = {};
@@ -66,7 +66,7 @@ class Draft {
     try {
       block.input = JSON.parse(json);
     } catch {
-      // Cut by max_tokens. It must go back as an object; that it was cut, the result of the call will say.
+      // Cut by max_tokens. It must be sent back as an object; the result of the call will say that it was cut.
       block.input = {};
       this.#cutCalls.add(toText(block.id));
     }

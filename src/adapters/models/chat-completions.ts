@@ -1,11 +1,13 @@
 import { PalimpsestError } from '../../errors.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
 import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
-import { cutOff, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
+import { cutOff, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/agent/model.ts';
 
 /** The fields of every request: the name of the model, and any parameter of the API. */
 export interface ChatParameters {
+  /** The name of the model, as the provider knows it. */
   readonly model: string;
+  /** Any other field of the request, such as `temperature`. */
   readonly [parameter: string]: unknown;
 }
 
@@ -35,7 +37,7 @@ export function readCompletion(response: unknown): Reply<OpenAIChatMessage> {
   return toReply(choice.message, { finish: choice.finish_reason, usage: fields.usage });
 }
 
-/** Puts the chunks of a streamed answer together: the message is the one that would have come in one piece. */
+/** Assembles a streamed answer. The message equals that of an answer that is not streamed. */
 export async function readChunks(
   chunks: AsyncIterable<unknown>,
   onText: (delta: string) => void,
@@ -56,7 +58,7 @@ export async function readChunks(
     addDelta(message, delta, onText);
     for (const call of asList(tool_calls)) calls.add(call);
   }
-  // A server that died in the middle must not pass for a model that had no more to say.
+  // A server that died in the middle must not look like a model that has finished.
   if (finish === undefined) throw noCompletion({ error: 'the stream ended before the answer did' });
   const called = calls.all().length > 0 ? { tool_calls: calls.all() } : {};
   return toReply({ ...message, ...called }, { finish, usage });
@@ -73,7 +75,7 @@ function addDelta(message: Fields, delta: Fields, onText: (delta: string) => voi
   if (typeof delta.content === 'string' && delta.content !== '') onText(delta.content);
 }
 
-/** The calls of a stream as they come, by the index that their server gave them. */
+/** The calls of a stream, by the index that the server gave them. */
 class CallDrafts {
   readonly #calls: Fields[] = [];
   readonly #open = new Map<unknown, Fields>();
@@ -88,14 +90,14 @@ class CallDrafts {
     call.function = { ...known, ...others, ...more };
   }
 
-  /** Some servers count from 1, so that an index is no place in this list. */
+  /** Some servers count from 1, so an index is not a position in this list. */
   all(): readonly Fields[] {
     return this.#calls;
   }
 
   #callAt(index: unknown, { id, body }: { readonly id: unknown; readonly body: Fields }): Fields {
     const known = typeof index === 'number' ? this.#open.get(index) : undefined;
-    // Some give each call the index 0, or none: then it comes in one piece, with an id and a name of its own.
+    // Some servers give each call the index 0, or none. Then the call comes in one piece, with its own id and name.
     if (known && !(body.name && id && known.id && id !== known.id)) return known;
     const call: Fields = { type: 'function', function: { name: '', arguments: '' } };
     this.#calls.push(call);
@@ -125,7 +127,7 @@ function toReply(
   };
 }
 
-/** Local servers leave ids out or give them twice, and results and decisions must name one call. */
+/** Adds missing ids and replaces repeated ones, as some local servers send them: results and decisions must name one call. */
 function withIds(message: Fields): Fields {
   const calls = asList(message.tool_calls);
   const ids = new Set(calls.map(({ id }) => id).filter(Boolean));
@@ -146,7 +148,7 @@ function stopOf(finish: unknown, message: Fields): Stop {
   return finish === 'content_filter' || message.refusal ? 'refusal' : 'end';
 }
 
-/** Gateways and local servers answer 200 and say in the body that it did not work. */
+/** Some gateways and local servers answer 200 with an error in the body. */
 function noCompletion(found: Fields): PalimpsestError {
   const error = isRecord(found.error) ? found.error : found;
   const said = asString(found.error) ?? asString(error.message) ?? toText(found).slice(0, 300);

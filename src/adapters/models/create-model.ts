@@ -1,4 +1,4 @@
-import type { Model } from '../../manager/model.ts';
+import type { Model } from '../../manager/agent/model.ts';
 import type { Format } from '../../message.ts';
 import { badOption } from '../../options.ts';
 

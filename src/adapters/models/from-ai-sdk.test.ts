@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelRequest } from '../../manager/model.ts';
+import type { ModelRequest } from '../../manager/agent/model.ts';
 import { fromAiSdk } from './from-ai-sdk.ts';
 
 const requires = [
   { field: 'thinking.block_binding.prefix_mismatch_behavior', value: 'drop_block', header: 'h', headerValue: 'v' },
 ];
 
-/** What a model of the SDK is asked, which answers this. */
+/** The request to a model of the SDK that answers this. */
 async function ask(answer: object, more: Partial<ModelRequest<never>> = {}, settings: object = {}) {
   const asked: Record<string, unknown>[] = [];
   const give = async (options: never) => {

@@ -9,7 +9,7 @@ import {
   readCall,
   type Stop,
   usageOf,
-} from '../../manager/model.ts';
+} from '../../manager/agent/model.ts';
 import type { ToolCall } from '../../manager/tool-call.ts';
 import { badOption, given } from '../../options.ts';
 import { withRequired } from '../ai-sdk/required-options.ts';
@@ -17,15 +17,28 @@ import { createModel } from './create-model.ts';
 
 /** The part of an AI SDK language model that is used (specification v2, v3 and v4: AI SDK 5, 6 and 7). */
 export interface AiSdkModel {
+  /** The name of the model, as the provider knows it. */
   readonly modelId: string;
+  /** Answers in one piece. */
   doGenerate(options: never): PromiseLike<unknown>;
+  /** Answers as a stream of parts. */
   doStream(options: never): PromiseLike<{ readonly stream: unknown }>;
 }
 
 /** Settings of each call, such as `temperature` and `providerOptions`. */
 export type AiSdkSettings = Readonly<Record<string, unknown>>;
 
-/** Any model of the AI SDK: `fromAiSdk(openai('gpt-5'))`. */
+/**
+ * Any model of the AI SDK: `fromAiSdk(openai('gpt-5'))`.
+ *
+ * @example
+ * ```ts
+ * import { openai } from '@ai-sdk/openai';
+ * import { fromAiSdk } from 'palimpsest/models';
+ *
+ * const model = fromAiSdk(openai('gpt-5'));
+ * ```
+ */
 export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Model<AiSdkMessage> {
   if (typeof model?.doGenerate !== 'function')
     throw badOption('the model given to fromAiSdk', "a language model, such as openai('gpt-5')", model);
@@ -62,13 +75,13 @@ function callOptions(
   return requires.length === 0 ? options : { ...options, providerOptions: withRequired(settings.providerOptions) };
 }
 
-/** A provider's prompt has parts where a message may have a plain text. */
+/** In a provider's prompt, plain text becomes a part. */
 function toPrompt(message: AiSdkMessage): AiSdkMessage {
   if (message.role === 'system' || typeof message.content !== 'string') return message;
   return { ...message, content: [{ type: 'text', text: message.content }] };
 }
 
-/** Puts the parts of a stream together to what `doGenerate` would have answered. */
+/** Assembles a stream into the result of `doGenerate`. */
 async function readParts(stream: AsyncIterable<unknown>, onText: (delta: string) => void): Promise<Fields> {
   const content: Fields[] = [];
   const open = new Map<string, Fields>();
@@ -104,7 +117,7 @@ function toReply(result: unknown): Reply<AiSdkMessage> {
   const { content, usage, finishReason } = isRecord(result) ? result : ({} as Fields);
   const parts = asList(content);
   const stop = stopOf(finishReason);
-  // Some providers give the input of a call that was cut as the fields that were ready by then.
+  // Some providers give the input of a cut call as the fields that were complete.
   const last = stop === 'length' ? parts.at(-1) : undefined;
   const calls = parts
     .filter((part) => part.type === 'tool-call' && part.providerExecuted !== true)
@@ -129,7 +142,7 @@ function toMessagePart(part: Fields): Fields[] {
   const { toolCallId, toolName, providerExecuted } = part;
   if (type === 'tool-call') {
     const { arguments: args, malformed } = toCall(part);
-    // Cut off. It must go back as an object; that it was cut, the result of the call will say.
+    // Cut off. It must be sent back as an object; the result of the call will say that it was cut.
     const input = malformed === undefined ? args : {};
     const executed = providerExecuted === true ? { providerExecuted } : {};
     return [{ type, toolCallId, toolName, input, ...executed, ...options }];
@@ -142,7 +155,7 @@ function toMessagePart(part: Fields): Fields[] {
 const toCall = ({ toolCallId, toolName, input }: Fields): ToolCall =>
   readCall({ id: toText(toolCallId), name: toText(toolName), arguments: input });
 
-/** A word in AI SDK 5, and since then that word beside the provider's own. */
+/** A word in AI SDK 5; later versions add the provider's own word. */
 function stopOf(reason: unknown): Stop {
   const { unified, raw } = isRecord(reason) ? reason : { unified: reason, raw: undefined };
   if (raw === 'model_context_window_exceeded') return 'context-full';

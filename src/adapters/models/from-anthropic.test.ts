@@ -16,7 +16,7 @@ const requires = [
   },
 ];
 
-/** What a client is asked, which answers with these blocks or events. */
+/** The request to a client that answers with these blocks or events. */
 async function ask(parameters: Partial<AnthropicParameters>, more: object = {}, answer: unknown = { content: [] }) {
   const asked: Asked[] = [];
   const client = {

@@ -8,13 +8,14 @@ import {
   readCall,
   type Stop,
   usageOf,
-} from '../../manager/model.ts';
+} from '../../manager/agent/model.ts';
 import { badOption, given } from '../../options.ts';
 import { readMessageStream } from './anthropic-stream.ts';
 import { createModel } from './create-model.ts';
 
 /** The part of an `@anthropic-ai/sdk` client that is used. */
 export interface AnthropicClient {
+  /** The resource that sends message requests. */
   readonly messages: {
     create(
       body: object,
@@ -25,15 +26,27 @@ export interface AnthropicClient {
 
 /** The model, how long its prompt is cached, and any parameter of the API, such as `thinking`. */
 export interface AnthropicParameters {
+  /** The name of the model, such as `claude-sonnet-5`. */
   readonly model: string;
   /** 8,192 if neither this nor the run says how long an answer may be. */
   readonly max_tokens?: number;
   /** How long the provider keeps the prompt: 5 minutes if not given, `false` for not at all. */
   readonly cache?: '5m' | '1h' | false;
+  /** Any other field of the request, such as `thinking`. */
   readonly [parameter: string]: unknown;
 }
 
-/** A model behind a client of `@anthropic-ai/sdk`: `fromAnthropic(new Anthropic(), { model: 'claude-sonnet-5' })`. */
+/**
+ * A model behind a client of `@anthropic-ai/sdk`: `fromAnthropic(new Anthropic(), { model: 'claude-sonnet-5' })`.
+ *
+ * @example
+ * ```ts
+ * import Anthropic from '@anthropic-ai/sdk';
+ * import { fromAnthropic } from 'palimpsest/models';
+ *
+ * const model = fromAnthropic(new Anthropic(), { model: 'claude-sonnet-5', cache: '1h' });
+ * ```
+ */
 export function fromAnthropic(client: AnthropicClient, parameters: AnthropicParameters): Model<AnthropicMessage> {
   const { cache = '5m' } = given('fromAnthropic', parameters);
   if (cache !== '5m' && cache !== '1h' && cache !== false)
@@ -61,7 +74,7 @@ function anthropicBody(request: ModelRequest<AnthropicMessage>, parameters: Anth
   const all = [...asList(rest.tools), ...tools.map(toolParameter)];
   const body: Fields = {
     max_tokens: maxOutputTokens ?? DEFAULT_OUTPUT_TOKENS,
-    // Marks the last block that can be cached, which moves on with every request.
+    // Marks the last block that can be cached. It moves with every request.
     ...(cache === false ? {} : { cache_control: marker }),
     ...rest,
     ...(system === undefined ? {} : { system }),
@@ -69,7 +82,7 @@ function anthropicBody(request: ModelRequest<AnthropicMessage>, parameters: Anth
     ...(all.length > 0 ? { tools: all } : {}),
   };
   const [required] = requires;
-  // Without thinking of its own a request has no place for the field, and older thinking is not looked at.
+  // A request without thinking cannot carry the field, and the provider then ignores older thinking.
   if (!required || !isRecord(body.thinking)) return { body };
   return {
     body: { ...body, thinking: withBinding(body.thinking, required.value) },
@@ -85,7 +98,7 @@ const toolParameter = ({ name, description, parameters }: ModelRequest<unknown>[
   input_schema: parameters,
 });
 
-/** A value of the caller's own wins. */
+/** A value set by the caller wins. */
 function withBinding(thinking: Fields, value: string): Fields {
   const own = isRecord(thinking.block_binding) ? thinking.block_binding : {};
   return { ...thinking, block_binding: { prefix_mismatch_behavior: value, ...own } };
@@ -112,7 +125,7 @@ function toReply(response: {
 }): Reply<AnthropicMessage> {
   const { content, stop_reason: stop, usage } = isRecord(response.message) ? response.message : ({} as Fields);
   const blocks = asList(content);
-  // In one piece, the input of a call that was cut has the fields that were ready by then.
+  // If it is not streamed, the input of a cut call has the fields that were complete.
   const last = stop === 'max_tokens' ? blocks.at(-1)?.id : undefined;
   const calls = blocks
     .filter((block) => block.type === 'tool_use')

@@ -1,6 +1,6 @@
 import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
+import type { Model } from '../../manager/agent/model.ts';
 import type { Config } from '../../manager/config/config-schema.ts';
-import type { Model } from '../../manager/model.ts';
 import { badOption, nearest } from '../../options.ts';
 import { type FromUrlOptions, fromUrl } from './from-url.ts';
 
@@ -17,7 +17,17 @@ const ADDRESSES: Readonly<Record<string, string>> = {
   lmstudio: 'http://localhost:1234/v1',
 };
 
-/** The model that a `palimpsest.yaml` names, called over HTTP. The file never holds a key: pass it here. */
+/**
+ * The model that a `palimpsest.yaml` names, called over HTTP. The file never holds a key: pass it here.
+ *
+ * @example
+ * ```ts
+ * import { loadConfig } from 'palimpsest/manager';
+ * import { fromConfig } from 'palimpsest/models';
+ *
+ * const model = fromConfig(await loadConfig(), { apiKey: process.env.API_KEY ?? '' });
+ * ```
+ */
 export function fromConfig(
   { model = {} }: Config,
   options: Omit<FromUrlOptions, 'baseURL' | 'model'> = {},

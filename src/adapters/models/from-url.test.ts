@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { isOverflow } from '../../manager/overflow.ts';
+import { isOverflow } from '../../manager/agent/overflow.ts';
 import { fromUrl } from './from-url.ts';
 
 let server: Server | undefined;
@@ -62,7 +62,7 @@ describe('fromUrl', () => {
     });
   });
 
-  it('says where nobody answers', async () => {
+  it('says which address does not answer', async () => {
     const { baseURL } = await serve(() => {});
     await new Promise((resolve) => server?.close(resolve));
     const model = fromUrl({ baseURL, model: 'm', retries: 0 });
@@ -72,7 +72,7 @@ describe('fromUrl', () => {
     });
   });
 
-  it('says of each address of a host why nobody answers there', async () => {
+  it('says of each address of a host why it does not answer', async () => {
     const cause = new AggregateError([new Error('connect ECONNREFUSED ::1:1'), new Error('127.0.0.1:1 too')]);
     const fetch = async () => Promise.reject(new TypeError('fetch failed', { cause }));
     const model = fromUrl({ baseURL: 'http://localhost:1/v1', model: 'm', retries: 0, fetch });

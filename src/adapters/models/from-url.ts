@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../../errors.ts';
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { type OpenAIChatMessage, openaiChat } from '../../formats/openai-chat.ts';
-import type { Model } from '../../manager/model.ts';
-import { errorText } from '../../manager/result-text.ts';
+import type { Model } from '../../manager/agent/model.ts';
+import { errorText } from '../../manager/agent/result-text.ts';
 import { anything, badOption, checkOptions, count, func, rule, text } from '../../options.ts';
 import { chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
 import { createModel } from './create-model.ts';
@@ -10,15 +10,19 @@ import { readServerEvents } from './server-events.ts';
 
 /** Options of `fromUrl`. */
 export interface FromUrlOptions {
-  /** Up to and with the version: `http://localhost:11434/v1`. */
+  /** With the version at its end: `http://localhost:11434/v1`. */
   readonly baseURL: string;
+  /** The name of the model, as the server knows it. */
   readonly model: string;
+  /** Sent as `Authorization: Bearer …`. @default no such header */
   readonly apiKey?: string;
+  /** More headers of every request. @default none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Other fields of the request, such as `temperature`. */
+  /** Other fields of the request, such as `temperature`. @default none */
   readonly parameters?: Readonly<Record<string, unknown>>;
-  /** How often a request is sent again that found the server busy or not there; 2 if not given. */
+  /** How often a request is sent again if the server is busy or not reachable. @default 2 */
   readonly retries?: number;
+  /** Sends the requests. @default globalThis.fetch */
   readonly fetch?: typeof fetch;
 }
 
@@ -32,7 +36,16 @@ const RULES = {
   fetch: func,
 };
 
-/** A model behind any URL that speaks like OpenAI's Chat Completions: Ollama, llama.cpp, vLLM, OpenRouter and others. */
+/**
+ * A model behind any URL that speaks like OpenAI's Chat Completions: Ollama, llama.cpp, vLLM, OpenRouter and others.
+ *
+ * @example
+ * ```ts
+ * import { fromUrl } from 'palimpsest/models';
+ *
+ * const model = fromUrl({ baseURL: 'http://localhost:11434/v1', model: 'qwen3', parameters: { temperature: 0 } });
+ * ```
+ */
 export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
   checkOptions('fromUrl', options, RULES);
   const url = endpointOf(options.baseURL);
@@ -42,7 +55,7 @@ export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
     const { onText } = request;
     const response = await post(url, { ...options, body: onText ? { ...body, ...STREAMED } : body, signal });
     const answer = { url, response, signal };
-    // A server that cannot stream, or refuses to, answers in one piece.
+    // A server that does not stream answers in one piece.
     if (!onText || isJson(response)) return readCompletion(await readJson(answer));
     return readChunks(readServerEvents(bytesOf(answer)), onText);
   });

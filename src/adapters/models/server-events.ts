@@ -21,7 +21,7 @@ async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<strin
   if (rest !== '') yield rest;
 }
 
-/** Keep-alive lines of some servers are no JSON. */
+/** Keep-alive lines of some servers are not JSON. */
 function parse(data: string): unknown {
   try {
     return JSON.parse(data);

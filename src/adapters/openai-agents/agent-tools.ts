@@ -17,7 +17,7 @@ function toTool({ type, name, description, parameters, providerData }: Fields): 
   return { type, name, description, parameters, providerData };
 }
 
-/** A handoff, or an agent, for which the SDK makes one. */
+/** A handoff, or an agent, for which the SDK creates a handoff. */
 function toHandoffTool({ toolName, toolDescription, inputJsonSchema, name, handoffDescription }: Fields): Fields {
   if (toolName !== undefined)
     return { type: 'function', name: toolName, description: toolDescription, parameters: inputJsonSchema };

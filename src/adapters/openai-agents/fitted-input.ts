@@ -11,7 +11,7 @@ interface Input {
   readonly segments: readonly Segment[];
 }
 
-/** The fitted items. The runner knows its items by the objects that the filter got, so those that are as they were stay. */
+/** The fitted items. The runner identifies items by the objects that the filter got, so unchanged items stay the same objects. */
 export function toInput(
   { items, segments }: Input,
   { messages, plan }: FittedStep<Item>,

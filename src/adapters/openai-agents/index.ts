@@ -15,6 +15,7 @@ export type OpenAIAgentsOptions = AdapterOptions<OpenAIAgentsStep>;
 
 /** A step, as the option `session` gets it. */
 export interface OpenAIAgentsStep {
+  /** The agent whose turn it is. */
   readonly agent: { readonly name: string };
   /** The option `context` of the run. */
   readonly context: unknown;
@@ -22,17 +23,20 @@ export interface OpenAIAgentsStep {
 
 /** A `callModelInputFilter` of `run`, `Runner` and `agent.asTool`. */
 export interface OpenAIAgentsFilter {
+  /** Fits the input of one model call. */
   <I extends object>(call: ModelCall<I>): Promise<ModelData<I>>;
   /**
-   * Options of a run with a session: `run(agent, input, { ...context.withSession(session) })`. The id of the session is that
-   * of the conversation, and the session keeps the originals of everything that the run sends.
+   * Options of a run with a session: `run(agent, input, { ...context.withSession(session) })`. The session's id is also the id of the
+   * conversation, and the session keeps the originals of everything that the run sends.
    */
   withSession<S extends AgentSession>(session: S): OpenAIAgentsRunOptions<S>;
 }
 
 /** The options of a run that `withSession` gives. */
 export interface OpenAIAgentsRunOptions<S> {
+  /** The session, wrapped so that it keeps the originals. */
   readonly session: S;
+  /** Fits the input of each model call of the run. */
   readonly callModelInputFilter: <I extends object>(call: ModelCall<I>) => Promise<ModelData<I>>;
 }
 
@@ -50,6 +54,15 @@ interface ModelData<I> {
 /**
  * A filter that fits every request into the model's window: `run(agent, input, { callModelInputFilter: palimpsest({ store }) })`.
  * The originals are stored before the request is sent. The history of the run keeps them too.
+ *
+ * @example
+ * ```ts
+ * import { Agent, run } from '@openai/agents';
+ * import { palimpsest } from 'palimpsest/openai-agents';
+ *
+ * const agent = new Agent({ name: 'Coder', tools: palimpsest.tools({ store }) });
+ * const { finalOutput } = await run(agent, 'Find the bug.', { callModelInputFilter: palimpsest({ store }) });
+ * ```
  */
 export function palimpsest(options: OpenAIAgentsOptions = {}): OpenAIAgentsFilter {
   const fitter: Fitter = { adapter: createAdapter('palimpsest', options), hasWarned: false };
@@ -57,7 +70,7 @@ export function palimpsest(options: OpenAIAgentsOptions = {}): OpenAIAgentsFilte
   const withSession = <S extends AgentSession>(session: S): OpenAIAgentsRunOptions<S> => {
     if (typeof session?.getSessionId !== 'function')
       throw badOption('the session', 'a session, such as new MemorySession()', session);
-    // The runner knows a session by its object, also where it resumes a run.
+    // The runner identifies a session by its object, also when it resumes a run.
     const pair = pairs.get(session) ?? bind(fitter, session);
     pairs.set(session, pair);
     return pair as OpenAIAgentsRunOptions<S>;
@@ -65,7 +78,7 @@ export function palimpsest(options: OpenAIAgentsOptions = {}): OpenAIAgentsFilte
   return Object.assign(<I extends object>(call: ModelCall<I>) => fitCall(call, fitter), { withSession });
 }
 
-/** The tools that the model needs to recall what was masked: `tools: [...tools, ...palimpsest.tools({ store })]`. */
+/** The tools that the model needs to recall masked texts: `tools: [...tools, ...palimpsest.tools({ store })]`. */
 palimpsest.tools = (options: Pick<OpenAIAgentsOptions, 'store'>): [OpenAIAgentsRecallTool] => [
   toAgentsTool(storeOf('palimpsest.tools', options)),
 ];
@@ -111,7 +124,7 @@ async function fitCall<I extends object>(call: ModelCall<I>, fitter: Fitter, bou
   return { ...modelData, input: toInput({ items, segments }, fitted, bound?.known) as I[] };
 }
 
-/** The runner sends only new items where the server keeps the history: results without their calls. */
+/** If the server keeps the history, the runner sends only new items: results without their calls. */
 const answersNoCall = ({ kind, callId }: Segment): boolean => kind === 'observation' && callId === undefined;
 
 const SERVER_HISTORY =

@@ -6,13 +6,21 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall` as an agent takes it: a function tool, as `tool()` of the SDK makes them. */
 export interface OpenAIAgentsRecallTool {
+  /** A tool that the client runs. */
   readonly type: 'function';
+  /** The name by which the model calls it. */
   readonly name: 'recall';
+  /** The text that tells the model when to call it. */
   readonly description: string;
+  /** The JSON schema of the arguments. */
   readonly parameters: RecallParameters;
+  /** Not in strict mode, because most arguments are optional. */
   readonly strict: false;
+  /** Answers a call. An error is a text for the model. */
   invoke(runContext: unknown, input: string): Promise<string | RecallPart[]>;
+  /** Always false: recalling changes nothing. */
   needsApproval(): Promise<boolean>;
+  /** Always true. */
   isEnabled(): Promise<boolean>;
 }
 
@@ -33,7 +41,7 @@ export function toAgentsTool(store: Store): OpenAIAgentsRecallTool {
       try {
         return toOutput(await execute(parse(input)));
       } catch (error) {
-        // The SDK ends the run where `invoke` throws. These messages are written for a model.
+        // The SDK ends the run if `invoke` throws. These messages are written for a model.
         return `Error: ${error instanceof Error ? error.message : String(error)}`;
       }
     },

@@ -1,8 +1,8 @@
 import type { Item } from '../../formats/items.ts';
 
 /**
- * Knows which items of a session were sent as others, and which are new in a run. The runner saves the new items of a run as
- * they were sent: masked, those that were dropped not at all or before the others.
+ * Tracks which items of a session were sent as others, and which are new in a run. The runner saves new items as they were sent:
+ * masked, and dropped items not at all or in the wrong order.
  */
 export class SessionItems {
   readonly #originals = new Map<string, Item | undefined>();
@@ -48,14 +48,14 @@ export class SessionItems {
   }
 }
 
-/** The items behind the last one of the history. None where the history cannot be found in them. */
+/** The items after the last one of the history. None if the history cannot be found in them. */
 function withoutHistory(items: readonly Item[], history: readonly Item[]): readonly Item[] {
   const known = new ItemBag(history);
   const last = items.map((item) => known.take(item) !== undefined).lastIndexOf(true);
   return history.length > 0 && last === -1 ? [] : items.slice(last + 1);
 }
 
-/** Items by what they say, equal ones more than once. */
+/** Items by their content, with counts for equal ones. */
 class ItemBag {
   readonly #items = new Map<string, Item[]>();
 

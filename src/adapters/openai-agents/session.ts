@@ -20,7 +20,7 @@ const SAVING = new Set<string | symbol>([
 /** The methods with which a run reads all items. */
 const READING = new Set<string | symbol>(['getItems', 'getItemsWithCompactionOwnership']);
 
-/** The session, with originals in the place of items that were sent. All else is the session's own. */
+/** The session, which saves originals in place of the sent items. Everything else is unchanged. */
 export function withOriginals<S extends AgentSession>(session: S, known: SessionItems): S {
   const asSent = (item: Item): Item => session.prepareHistoryItemForModelInput?.(item as never) ?? item;
   return new Proxy(session, {

@@ -19,14 +19,24 @@ export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) =>
 
 /** Options of `palimpsest.fetch`. */
 export interface OpenAIOptions extends AdapterOptions<OpenAIStep> {
-  /** Sends the requests. `globalThis.fetch` if not given. */
+  /** Sends the requests. @default globalThis.fetch */
   readonly fetch?: OpenAIFetch;
 }
 
 /** A request, as the option `session` gets it. */
 export type OpenAIStep = HttpStep;
 
-/** For clients of the package `openai`: `new OpenAI({ fetch: palimpsest.fetch({ store }) })`. */
+/**
+ * For clients of the package `openai`: `new OpenAI({ fetch: palimpsest.fetch({ store }) })`.
+ *
+ * @example
+ * ```ts
+ * import OpenAI from 'openai';
+ * import { palimpsest } from 'palimpsest/openai';
+ *
+ * const client = new OpenAI({ fetch: palimpsest.fetch({ store }) });
+ * ```
+ */
 export const palimpsest = {
   /** A `fetch` that fits Chat Completions and Responses into the model's window. All other requests pass unchanged. */
   fetch(options: OpenAIOptions = {}): OpenAIFetch {
@@ -52,7 +62,7 @@ const globalFetch: OpenAIFetch = (input, init) => globalThis.fetch(input, init);
 const addressOf = (input: string | URL | Request): string =>
   typeof input === 'string' ? input : input instanceof URL ? input.href : input.url;
 
-/** The request with messages that fit, or as it came. */
+/** The request with fitted messages, or unchanged. */
 async function fitInit(init: RequestInit, url: string, fitter: BodyFitter<OpenAIStep>): Promise<RequestInit> {
   const api = isPost(init) ? APIS.find(({ path }) => path.test(pathOf(url))) : undefined;
   const body = api && readJson(init.body);
@@ -87,7 +97,7 @@ const APIS: readonly Api[] = [
     }),
   },
   {
-    // A request to compact would be larger than all before it without their masks, and a count is that of what would be sent.
+    // Without masks, a request to compact would be larger than all before it. A count must match the request that would be sent.
     path: /\/responses(?:\/compact|\/input_tokens)?$/,
     parts: ({ instructions, tools }) => ({
       format: openaiResponses,
@@ -99,7 +109,7 @@ const APIS: readonly Api[] = [
   },
 ];
 
-/** The server has the history, and the request only what is new. */
+/** The server has the history, and the request only new items. */
 const isHeldByServer = ({ previous_response_id, conversation }: Fields): boolean =>
   Boolean(previous_response_id) || Boolean(conversation);
 

@@ -5,20 +5,23 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall` of Chat Completions, as `runTools` runs it. */
 export interface OpenAIRecallTool {
+  /** A tool that the client runs. */
   type: 'function';
+  /** The declaration, and the functions that run it. */
   function: {
     name: 'recall';
     description: string;
     parameters: RecallParameters;
-    /** Reads the arguments of a call. An error is told to the model. */
+    /** Reads the arguments of a call. Errors reach the model. */
     parse(args: string): RecallInput;
-    /** Answers a call. An error is a text for the model too: `runTools` would stop at it. */
+    /** Answers a call. An error becomes a text for the model: `runTools` would stop at a thrown one. */
     function(input: RecallInput): Promise<string>;
   };
 }
 
 /** The tool `recall` of Responses, as `ResponsesToolRunner` takes functions. */
 export interface OpenAIRecallFunction {
+  /** The declaration that goes into `tools`. */
   tool: { type: 'function'; name: 'recall'; description: string; parameters: RecallParameters; strict: false };
   /** Answers a call with the output of its item. An error is a text for the model. */
   execute(input: Record<string, unknown>): Promise<string | (TextPart | ImagePart)[]>;

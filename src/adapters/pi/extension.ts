@@ -7,7 +7,9 @@ export type PiExtension = (pi: PiExtensionHost) => void;
 
 /** The part of pi's `ExtensionAPI` that is used. */
 export interface PiExtensionHost {
+  /** Adds a tool that the model may call. */
   registerTool(tool: PiRecallTool): void;
+  /** Registers a handler that runs before each request. */
   on(event: 'context_with_system', handler: PiContextHandler): unknown;
 }
 
@@ -19,8 +21,11 @@ type PiContextHandler = <Message>(
 
 /** The part of pi's `ExtensionContext` that is used. */
 export interface PiExtensionContext {
+  /** The model of the request, where one is chosen. */
   readonly model: { readonly id: string } | undefined;
+  /** Aborts the request. */
   readonly signal: AbortSignal | undefined;
+  /** Knows the id of the conversation. */
   readonly sessionManager: { getSessionId(): string };
 }
 

@@ -43,8 +43,8 @@ const lastReply = (messages: readonly PiMessage[]): Fields =>
   (messages.findLast((message) => message?.role === 'assistant') ?? {}) as Fields;
 
 /**
- * pi itself sends the field and the header that `report.requires` asks for, with every request to a model whose effort it
- * manages. Only replies of such models carry their level.
+ * pi itself sends the field and the header of `report.requires` with every request to a model whose effort it manages. Only
+ * replies of such models carry their level.
  */
 const optsIn = (reply: Fields): boolean => reply.providerThinkingLevel !== undefined;
 

@@ -9,6 +9,14 @@ export type PiTransformContext = <Message>(messages: Message[], signal?: AbortSi
 /**
  * A `transformContext` that fits every request into the model's window: `new Agent({ transformContext: palimpsest({ store }) })`.
  * The messages of the agent stay as they are. It rejects if the store fails or the run is aborted, and then nothing is sent.
+ *
+ * @example
+ * ```ts
+ * import { Agent, type StreamFn } from '@earendil-works/pi-agent-core';
+ * import { palimpsest } from 'palimpsest/pi';
+ *
+ * const agentOf = (streamFn: StreamFn) => new Agent({ streamFn, transformContext: palimpsest({ store }) });
+ * ```
  */
 export function palimpsest(options: PiOptions = {}): PiTransformContext {
   const adapter = createAdapter('palimpsest', options);
@@ -22,7 +30,7 @@ palimpsest.extension = (options: PiOptions = {}): PiExtension => {
   return toExtension(adapter, store && recall ? [toPiTool(store)] : []);
 };
 
-/** The tools that the model needs to recall what was masked: `tools: [...tools, ...palimpsest.tools({ store })]`. */
+/** The tools that the model needs to recall masked texts: `tools: [...tools, ...palimpsest.tools({ store })]`. */
 palimpsest.tools = (options: Pick<PiOptions, 'store'>): PiRecallTool[] => [
   toPiTool(storeOf('palimpsest.tools', options)),
 ];

@@ -5,9 +5,13 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall` as pi takes it: an `AgentTool`, and a tool of an extension. */
 export interface PiRecallTool {
+  /** The name by which the model calls it. */
   readonly name: 'recall';
+  /** The name that pi shows. */
   readonly label: string;
+  /** The text that tells the model when to call it. */
   readonly description: string;
+  /** The JSON schema of the arguments. */
   readonly parameters: RecallParameters;
   /** Checks its input, which a model wrote. */
   execute(toolCallId: string, input: unknown): Promise<PiRecallResult>;

@@ -7,6 +7,15 @@ import { type StrandsStrategy, type StrandsStrategyOptions, toStrategy } from '.
  * A middleware that fits every model call into the model's window:
  * `agent.addMiddleware(InvokeModelStage.Input, palimpsest({ store }))`. It gets copies of the agent's messages, which keep
  * the originals.
+ *
+ * @example
+ * ```ts
+ * import { Agent, InvokeModelStage, tool } from '@strands-agents/sdk';
+ * import { palimpsest } from 'palimpsest/strands';
+ *
+ * const agent = new Agent({ tools: [tool(palimpsest.recall({ store }))] });
+ * agent.addMiddleware(InvokeModelStage.Input, palimpsest({ store }));
+ * ```
  */
 export function palimpsest(options: StrandsOptions = {}): StrandsMiddleware {
   return toMiddleware('palimpsest', options);

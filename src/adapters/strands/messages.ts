@@ -3,18 +3,20 @@ import { asList, type Fields, isRecord } from '../../formats/lens.ts';
 
 /** A message of Strands: an object of a class that can be written as JSON. */
 export interface StrandsMessage {
+  /** `user` or `assistant`. */
   readonly role: string;
+  /** The message as plain data. */
   toJSON(): object;
 }
 
-/** `Message` of Strands. It is found at a message, so that the package is not imported. */
+/** `Message` of Strands. Taken from a message, so that the package is not imported. */
 interface MessageClass {
   fromJSON(data: object): StrandsMessage;
 }
 
 /**
- * Between messages of Strands and those of Bedrock's Converse. As JSON they differ in reasoning and citations only. A
- * message that was not edited comes back as the very object that went in.
+ * Translates between messages of Strands and of Bedrock's Converse. As JSON they differ only in reasoning and citations. A message
+ * that was not edited comes back as the same object.
  */
 export class Translator {
   readonly #messages = new WeakMap<BedrockConverseMessage, StrandsMessage>();

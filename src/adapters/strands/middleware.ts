@@ -8,6 +8,7 @@ export type StrandsOptions = AdapterOptions<StrandsStep>;
 
 /** A step, as the option `session` gets it. */
 export interface StrandsStep {
+  /** The agent whose turn it is. */
   readonly agent: StrandsAgent;
   /** The `invocationState` that the agent was invoked with. */
   readonly invocationState: Readonly<Record<string, unknown>>;
@@ -15,17 +16,23 @@ export interface StrandsStep {
 
 /** The parts of an agent of Strands that are used here. */
 export interface StrandsAgent {
+  /** The id of the agent. */
   readonly id: string;
-  /** That of the session manager, where there is one; otherwise one that Strands makes up for the agent. */
+  /** The id of the session manager, if there is one; otherwise an id that Strands creates for the agent. */
   readonly sessionId: string;
+  /** Aborts the run of the agent. */
   readonly cancelSignal: Signal;
 }
 
 /** The parts of the context of a model call that are used here. */
 export interface StrandsContext extends StrandsStep {
+  /** The model of the call; a stateful one keeps the history on its server. */
   readonly model: { readonly modelId?: string | undefined; readonly stateful: boolean };
+  /** The history of the agent. */
   readonly messages: readonly StrandsMessage[];
+  /** The system prompt: a text or blocks. */
   readonly systemPrompt?: unknown;
+  /** The tools that the model may call. */
   readonly toolSpecs: readonly unknown[];
 }
 
@@ -38,12 +45,12 @@ export function toMiddleware(of: string, options: StrandsOptions): StrandsMiddle
   const translator = new Translator();
   return async (context) => {
     const { agent, model, systemPrompt, toolSpecs, invocationState } = context;
-    // The server has the history, and gets only what is new.
+    // The server has the history: requests carry only new messages.
     if (model.stateful) return context;
     const { messages } = await adapter.fit({
       messages: context.messages.map((message) => translator.toConverse(message)),
       format: bedrockConverse,
-      // Blocks of a system prompt are objects of classes, and new ones for every call.
+      // Blocks of a system prompt are class instances, created again for every call.
       system: systemPrompt === undefined ? undefined : JSON.parse(JSON.stringify(systemPrompt)),
       tools: toolSpecs,
       model: model.modelId,

@@ -5,13 +5,17 @@ import type { TextWithImages } from '../../store/stored-images.ts';
 
 /** The tool `recall` as the function `tool` of Strands takes it. */
 export interface StrandsRecallConfig {
+  /** The name by which the model calls it. */
   name: 'recall';
+  /** The text that tells the model when to call it. */
   description: string;
+  /** The JSON schema of the arguments. */
   inputSchema: RecallParameters;
+  /** Answers a call. */
   callback(input: unknown): Promise<string | RecallBlock[]>;
 }
 
-/** Blocks of a result as data, of which Strands makes its own. */
+/** Blocks of a result as data. Strands converts them to its own. */
 type RecallBlock = { text: string } | { image: { format: string; source: { bytes: string } } };
 
 export function toToolConfig(store: Store): StrandsRecallConfig {

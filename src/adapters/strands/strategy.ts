@@ -3,14 +3,19 @@ import { type StrandsMiddleware, type StrandsOptions, toMiddleware } from './mid
 
 /** Options of `palimpsest.strategy`. */
 export interface StrandsStrategyOptions extends StrandsOptions {
-  /** `InvokeModelStage` of Strands, which knows its stages by their objects. It is passed in, so that the package is not imported. */
+  /** `InvokeModelStage` of Strands. It is passed in, so that the package is not imported. */
   readonly stage: { readonly Input: object };
 }
 
 /** A strategy of Strands' `ContextManager`. */
 export interface StrandsStrategy {
+  /** The name of the strategy. */
   readonly name: 'palimpsest';
+  /** Adds the middleware to the agent. Strands calls it once. */
   init(agent: StrandsHost): void;
+  /**
+   * Keeps Strands from dropping messages, because the request fits already. Resolves with false: nothing was changed.
+   */
   apply(context: StrandsState): Promise<boolean>;
 }
 
@@ -33,7 +38,7 @@ export function toStrategy(options: StrandsStrategyOptions): StrandsStrategy {
     name: 'palimpsest',
     init: (agent) => void agent.addMiddleware(stage.Input as never, middleware),
     async apply(context) {
-      // Behind all strategies, Strands drops the oldest messages where the originals exceed the window. The request fits, so that
+      // After all strategies, Strands drops the oldest messages if the originals exceed the window. The fitted request fits, so that
       // strategy gets no messages, unless the provider has refused the request.
       if (!context.overflow) context.messages = [];
       return false;

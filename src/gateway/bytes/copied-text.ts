@@ -3,8 +3,8 @@ import { isAscii } from 'node:buffer';
 const COPIED_BYTES = 1 << 16;
 
 /**
- * A part of some bytes as a string, a character for each byte. The native search in a string starts sooner than the one in a
- * buffer, and ASCII is parsed from the string as it is.
+ * A part of some bytes as a string, one character per byte. Native search starts sooner in a string than in a buffer, and ASCII is parsed
+ * from the string as it is.
  */
 export class CopiedText {
   #bytes: Buffer = Buffer.alloc(0);

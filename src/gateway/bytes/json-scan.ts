@@ -14,17 +14,17 @@ export interface ScanBudget {
   readonly scanMs: number;
 }
 
-/** The clock is read once in so many values. */
+/** The clock is read once per this many values. */
 const VALUES_PER_CLOCK = 8192;
 
-/** No edit goes deeper into a message: deeper values are checked, and their places are not kept. */
+/** No edit goes deeper into a message: deeper values are only checked. */
 const KEPT_DEPTH = 10;
 
-/** A text is looked for in at least so many bytes at once: a search in each small message would take longer. */
+/** A text is searched in at least this many bytes at once: a search in each small message would take longer. */
 const SEARCHED_BYTES = 64 * 1024;
 
 interface Search {
-  /** The next place of the text; -1 where there is none before `to`. */
+  /** The next place of the text; -1 if there is none before `to`. */
   readonly at: number;
   readonly to: number;
 }
@@ -47,22 +47,22 @@ const CLOSE_LIST = 0x5d;
  */
 export class JsonScan {
   bytes: Buffer = Buffer.alloc(0);
-  /** How many values have places. */
+  /** The number of values with places. */
   count = 0;
-  /** How many more values may be read before the budget is used up. */
+  /** The number of values that may still be read. */
   #left = Number.POSITIVE_INFINITY;
   #deadline = Number.POSITIVE_INFINITY;
   #starts = new Int32Array(256);
   #ends = new Int32Array(256);
-  /** The number of the value behind all that a value holds. */
+  /** The number of the first value after a value and its contents. */
   #nexts = new Int32Array(256);
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
   readonly #open = new Int32Array(requestLimits.jsonDepth);
   readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
-  /** Of the lists and objects that were read: most are read more than once. */
+  /** The elements of lists and objects that were read: most are read more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
-  /** Of the texts that were looked for in this body. */
+  /** The texts that were searched in this body. */
   readonly #searches = new Map<string, Search>();
   /** From here to its end the body is valid UTF-8. */
   #validFrom = Number.POSITIVE_INFINITY;
@@ -77,19 +77,19 @@ export class JsonScan {
     this.#isChecked = false;
   }
 
-  /** How many more values may be read. */
+  /** The number of values that may still be read. */
   get left(): number {
     return this.#left;
   }
 
-  /** Reads the value that begins at `at`, or behind white space there. Answers its end, or one of the codes above. */
+  /** Reads the value that begins at `at`, or after white space there. Returns its end, or one of the codes above. */
   scan(bytes: Buffer, at: number, outerDepth = 0): number {
     this.bytes = bytes;
     this.count = 0;
-    // To clear an empty map costs a new one.
+    // Clearing an empty map would create a new one.
     if (this.#elements.size > 0) this.#elements.clear();
     if (this.#members.size > 0) this.#members.clear();
-    // Between two values of a request, all that was read before is parsed and hashed: that takes most of the time.
+    // Between two values of a request, the messages before are parsed and hashed, which takes most of the time.
     if (performance.now() > this.#deadline) return TOO_SLOW;
     const [open, isObject] = [this.#open, this.#isObject];
     let depth = 0;
@@ -117,7 +117,7 @@ export class JsonScan {
         if (depth < KEPT_DEPTH) this.#close(this.#add(i), end);
         i = end;
       }
-      // Behind a value, or before the bracket that closes an empty one.
+      // After a value, or before the closing bracket of an empty one.
       for (;;) {
         if (depth === 0) return i;
         i = skipSpace(bytes, i);
@@ -141,7 +141,7 @@ export class JsonScan {
     return this.#starts[value] as number;
   }
 
-  /** Behind its last byte. */
+  /** The position after its last byte. */
   end(value: number): number {
     return this.#ends[value] as number;
   }
@@ -156,26 +156,19 @@ export class JsonScan {
 
   /** The values in a list. */
   elements(list: number): readonly number[] {
-    const elements = this.#elements.get(list) ?? this.#readElements(list);
-    this.#elements.set(list, elements);
-    return elements;
-  }
-
-  #readElements(list: number): number[] {
+    const known = this.#elements.get(list);
+    if (known) return known;
     const end = this.#nexts[list] as number;
     const elements: number[] = [];
     for (let value = list + 1; value < end; value = this.#nexts[value] as number) elements.push(value);
+    this.#elements.set(list, elements);
     return elements;
   }
 
   /** Keys and values of an object, by their numbers. */
   members(object: number): readonly Member[] {
-    const members = this.#members.get(object) ?? this.#readMembers(object);
-    this.#members.set(object, members);
-    return members;
-  }
-
-  #readMembers(object: number): Member[] {
+    const known = this.#members.get(object);
+    if (known) return known;
     const end = this.#nexts[object] as number;
     const members: Member[] = [];
     for (let key = object + 1; key < end; ) {
@@ -183,6 +176,7 @@ export class JsonScan {
       members.push({ key, name: this.#name(key), value });
       key = this.#nexts[value] as number;
     }
+    this.#members.set(object, members);
     return members;
   }
 
@@ -214,17 +208,17 @@ export class JsonScan {
     return start >= this.#validFrom || isUtf8(this.bytes.subarray(start, this.end(value)));
   }
 
-  /** A value, parsed; undefined if it is no JSON. */
+  /** The parsed value; undefined if it is not JSON. */
   parse(value: number): unknown {
     return parseJson(copied.slice(this.bytes, this.start(value), this.end(value)));
   }
 
-  /** A value as it is written. */
+  /** A value as written. */
   text(value: number): string {
     return this.bytes.toString('utf8', this.start(value), this.end(value));
   }
 
-  /** Reads a key and its colon. Answers where its value begins. */
+  /** Reads a key and its colon. Returns the start of its value. */
   #key(at: number, depth: number): number {
     if (this.bytes[at] !== QUOTE) return NOT_JSON;
     const end = stringEnd(this.bytes, at);
@@ -263,7 +257,7 @@ export interface Member {
   readonly value: number;
 }
 
-/** The next byte that is no white space. */
+/** The next byte that is not white space. */
 export function skipSpace(bytes: Uint8Array, at: number): number {
   let i = at;
   for (;;) {
@@ -273,10 +267,10 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** A native search for a quote is slow to start, so the first bytes of a string are looked at one by one. */
+/** A native search for a quote is slow to start, so the first bytes of a string are checked one by one. */
 const NEAR = 48;
 
-/** One copy serves all scans: they work on one body at a time. */
+/** One copy for all scans: they work on one body at a time. */
 const copied = new CopiedText();
 
 /** The end of the string whose quote is at `at`, or NOT_JSON. Its contents are not checked: `JSON.parse` does that. */
@@ -318,7 +312,7 @@ function numberEnd(bytes: Uint8Array, at: number): number {
   return i;
 }
 
-/** Behind one digit or more. */
+/** The position after one digit or more. */
 function digitsEnd(bytes: Uint8Array, at: number): number {
   let i = at;
   while (isDigit(bytes[i])) i += 1;
@@ -327,7 +321,7 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
 
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39;
 
-/** The value of a JSON text; undefined if it is none. */
+/** The value of a JSON text; undefined if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,9 +1,9 @@
 import { type JsonScan, type Member, skipSpace } from './json-scan.ts';
 
-/** Some bytes; places count from the start of what was scanned. */
+/** A range of bytes, counted from the start of the scanned value. */
 export interface Range {
   readonly start: number;
-  /** Behind the last byte. */
+  /** The position after the last byte. */
   readonly end: number;
 }
 
@@ -15,7 +15,7 @@ export function valueRange(scan: JsonScan, value: number): Range {
 
 const COMMA = 0x2c;
 
-/** A member of an object with the comma that goes with it when it is taken out. */
+/** A member of an object with the comma that is removed with it. */
 export function memberRange(scan: JsonScan, { key, value }: Member): Range {
   const { bytes } = scan;
   const origin = scan.start(0);

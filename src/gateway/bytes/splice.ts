@@ -1,14 +1,14 @@
 import { PalimpsestError } from '../../errors.ts';
 
-/** Puts some bytes in the place of others. */
+/** Replaces bytes by others. */
 export interface ByteEdit {
   readonly start: number;
-  /** Behind the last byte that goes. */
+  /** The position after the last replaced byte. */
   readonly end: number;
   readonly bytes: Uint8Array;
 }
 
-/** The bytes with all edits made; what no edit names stays as it is. Edits may come in any order. */
+/** The bytes with all edits applied. All other bytes stay. Edits may come in any order. */
 export function splice(bytes: Uint8Array, edits: readonly ByteEdit[]): Uint8Array {
   const original = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const sorted = [...edits].sort((a, b) => a.start - b.start || a.end - b.end);

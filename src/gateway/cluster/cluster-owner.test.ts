@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { expect, it } from 'vitest';
 import { send, type WorkerChannel } from './cluster-owner.ts';
 
-// Whether a process is gone that nobody waited for yet, only /proc tells.
+// Only /proc shows whether a process is gone that was not waited for yet.
 it.skipIf(process.platform !== 'linux')(
-  'sends to a worker that is gone, of which nobody heard yet, without an error of this process',
+  'sends to a worker that has just gone, without an error of this process',
   async () => {
     const child = fork('-', { execArgv: ['--eval', 'process.on("message", () => {}); process.send("ready")'] });
     const errors: Error[] = [];

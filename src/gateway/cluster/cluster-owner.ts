@@ -17,7 +17,7 @@ export interface WorkerChannel {
   isConnected(): boolean;
 }
 
-/** Answers what a worker asks of the store and the records, which only this process has. */
+/** Answers the calls of a worker to the store and the records, which only this process has. */
 export function serveWorker(worker: WorkerChannel, owned: Owned): void {
   const watches = new Map<string, () => void>();
   const lists: Lists = new Map();
@@ -79,7 +79,7 @@ async function ask(owned: Asking, asked: Asked): Promise<unknown> {
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
 }
 
-/** Takes the key before the store is open: the worker may stop the search at once. */
+/** Registers the key before the store is open: the worker may stop the search at once. */
 function searchUntilStopped({ openStore, searches }: Asking, { tenant, args }: Asked): AsyncGenerator<unknown> {
   const [key, query, options] = args as [string, string, SearchOptions];
   const controller = new AbortController();
@@ -105,11 +105,11 @@ const call = (target: object, name: string, args: readonly unknown[]): unknown =
 
 type Part = Pick<Reply, 'value' | 'error' | 'goesOn'>;
 
-/** A message to a worker has so many items of a list, or so many characters and the item that goes beyond. */
+/** A message to a worker has at most this many items of a list, or ends with the item that exceeds the characters below. */
 const PART_ITEMS = 256;
 const PART_CHARS = 1_000_000;
 
-/** The next part of a list, and what went wrong then. */
+/** The next part of a list, or its error. */
 async function nextPart(lists: Lists, id: number): Promise<Part> {
   const value: unknown[] = [];
   let chars = 0;
@@ -160,7 +160,7 @@ function hear(
     );
 }
 
-/** Tells a worker. One that is going at this moment need not hear it: without `done` that would be an error of this process. */
+/** Sends a message to a worker. A worker that is just ending need not get it: without `done` that would be an error of this process. */
 export function send(worker: WorkerChannel, message: Reply | Note | Stop): void {
   if (worker.isConnected()) worker.send(message, () => {});
 }

@@ -15,12 +15,12 @@ export interface Reply {
   readonly type: 'palimpsest-reply';
   readonly id: number;
   readonly value?: unknown;
-  /** A list that goes on: `list.more` with the id of this call asks for the next part, `list.end` for no more. */
+  /** A list with more parts: `list.more` with the id of this call asks for the next part, `list.end` for no more. */
   readonly goesOn?: boolean;
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-/** Something that is told and not answered. */
+/** A message without an answer. */
 export interface Note {
   readonly type: 'palimpsest-note';
   readonly about: 'finished' | 'watch' | 'unwatch' | 'entered';
@@ -28,7 +28,7 @@ export interface Note {
   readonly value?: unknown;
 }
 
-/** Take nothing new, finish, and end. */
+/** Asks a worker to accept nothing new, finish, and end. */
 export interface Stop {
   readonly type: 'palimpsest-stop';
 }

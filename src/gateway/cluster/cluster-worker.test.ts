@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
+import { entryOf } from '../../../test/support/gateway/receipt-entry.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { searchTexts } from '../../store/search-texts.ts';
 import type { Store } from '../../store/store.ts';
 import { headsOf, type TextHead } from '../../store/text-heads.ts';
 import { storeConformance } from '../../testing/store-conformance.ts';
 import type { Entered } from '../receipts/receipt-log.ts';
-import { entryOf } from '../receipts/receipts.test-data.ts';
 import { createRecords } from '../receipts/records.ts';
 import { serveWorker } from './cluster-owner.ts';
 import { connectToOwner } from './cluster-worker.ts';
@@ -123,7 +123,7 @@ describe('the records of a worker', () => {
     expect(await worker.records.metrics()).toContain('palimpsest_tokens_sent_total 100');
   });
 
-  it('are watched through the owner, until nobody does', async () => {
+  it('are watched through the owner, until the last watcher stops', async () => {
     const { remote: worker, records } = connect(async () => createMemoryStore());
     const seen: Entered[] = [];
     const stop = worker.records.receipts('a').watch((entered) => seen.push(entered));

@@ -26,7 +26,7 @@ export function connectToOwner(channel: Channel): Remote {
   const waiting = new Map<number, (reply: Reply) => void>();
   const watchers = new Map<string, Set<(entered: Entered) => void>>();
   let lastId = 0;
-  // From the first moment: the owner may stop a worker that has only just begun.
+  // Listens at once: the owner may stop a worker that has just started.
   let stop = (): void => {};
   const stopAsked = new Promise<void>((resolve) => {
     stop = resolve;
@@ -63,7 +63,7 @@ export function connectToOwner(channel: Channel): Remote {
     },
   };
 
-  /** The owner tells this worker once, however many pages watch here. */
+  /** The owner notifies this worker once, however many pages watch here. */
   function watch(tenant: string, watcher: (entered: Entered) => void): () => void {
     const all = watchers.get(tenant) ?? new Set();
     watchers.set(tenant, all.add(watcher));
@@ -78,7 +78,7 @@ interface Answered<T> {
   /** The id of the call. */
   readonly id: number;
   readonly value: T;
-  /** A list has more parts. */
+  /** Whether the list has more parts. */
   readonly goesOn?: boolean;
   /** The error that ended the list early. */
   readonly error?: Reply['error'];
@@ -95,7 +95,7 @@ function remoteReceipts(ask: Ask, tenant: string, watch: ReceiptLogReader['watch
   };
 }
 
-/** One process writes: the owner. A worker that closes its store closes nothing. */
+/** Only the owner writes. Closing the store in a worker closes nothing. */
 function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
   let isClosed = false;
   const askOpen = <T>(method: string, args: readonly unknown[]): Promise<Answered<T>> =>

@@ -13,7 +13,7 @@ export interface ClusterOptions extends Owned {
 /** Workers that share a port, and this process, which owns store and records for all. */
 export interface Workers {
   readonly port: number;
-  /** Lets the workers finish what is under way, for `graceMs` at most. */
+  /** Lets the workers finish their open requests, for `graceMs` at most. */
   close(options: { readonly graceMs: number }): Promise<void>;
 }
 
@@ -50,7 +50,7 @@ export async function startWorkers({ workers, log, ...owned }: ClusterOptions): 
   };
 }
 
-/** A worker that dies at once must not keep a processor busy with its rebirths. */
+/** A worker that keeps dying must not keep a processor busy with restarts. */
 const RESTART_MS = 500;
 
 async function portOf(worker: Worker): Promise<number> {
@@ -65,11 +65,11 @@ async function portOf(worker: Worker): Promise<number> {
   return address.port;
 }
 
-/** One that does not listen yet has nothing to finish, and would not hear that it should. */
+/** A worker that does not listen yet has nothing to finish, and would not get the message. */
 async function stopped(worker: Worker, graceMs: number): Promise<void> {
   const ended = once(worker, 'exit');
   const timer = setTimeout(() => worker.process.kill('SIGKILL'), graceMs);
-  // Ctrl-C reaches the workers of a terminal by itself; a second signal would end them at once.
+  // In a terminal, Ctrl-C also reaches the workers; a second signal would end them at once.
   send(worker, { type: 'palimpsest-stop' });
   await ended;
   clearTimeout(timer);

@@ -4,26 +4,26 @@ import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Conversation } from './conversation.ts';
 import type { ArmEvent, Found } from './events.ts';
 
-/** The arm of a session, and how it came to it. */
+/** The arm of a session, and how it was chosen. */
 export interface Assignment {
   readonly arm: Arm;
-  /** The share of sessions that was held out when this one was drawn. Not there where the session takes no part in the comparison. */
+  /** The share of sessions that was held out when this one was drawn. Absent if the session takes no part in the comparison. */
   readonly share?: number;
-  /** The session that this one goes on with, as a fork, a resume or after a compaction. Not there where it goes on with none. */
+  /** The session that this one continues, as a fork, a resume or after a compaction. Absent if it continues none. */
   readonly root?: string;
 }
 
-/** Masks go out, and the session is in no comparison. */
+/** The session is masked, and is in no comparison. */
 export const TREATED: Assignment = { arm: 'treated' };
 
-/** The recorded arm of a session, and the arms that the options give where none is recorded. */
+/** The recorded arm of a session, and the arms by the options if none is recorded. */
 export interface ArmFacts {
   readonly recorded?: Assignment | undefined;
   /** For the first request of a session. */
   readonly starting: Assignment;
   /** For a later one: the session began before it was recorded, or elsewhere. */
   readonly started: Assignment;
-  /** Why the store did not tell whether it has a record. */
+  /** Why the store did not answer whether it has a record. */
   readonly trouble?: StoreTrouble | undefined;
 }
 

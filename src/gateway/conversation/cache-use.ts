@@ -3,9 +3,9 @@ import { hasResult, type Listed } from './cached-history.ts';
 import { LruMap } from './lru-map.ts';
 
 /**
- * When a provider used its cache of a history last, as far as we know. A use counts for every request that shares the first
- * tool result with it. Sessions that share only what comes before, such as the set-up message of an agent, have caches of
- * their own: nothing could be masked in the part that they share.
+ * When a provider last used its cache of a history, as far as we know. A use counts for every request that shares the first tool result
+ * with it. Sessions that share only earlier messages, such as the set-up message of an agent, have separate caches: nothing could be
+ * masked in the shared part.
  */
 export class CacheUse {
   /** By the prefix of the first result, or of the whole request if it has none; then by model. */

@@ -10,7 +10,7 @@ export interface Listed {
   readonly end: number;
   /** The canonical hash of all messages up to this one. */
   readonly prefix: string;
-  /** The same up to each piece of this one, where it has some. */
+  /** The same up to each piece of this message, if it has pieces. */
   readonly prefixes: readonly string[];
   readonly read: ReadMessage;
   /** The number of its JSON values. */
@@ -20,8 +20,8 @@ export interface Listed {
 export const hasResult = ({ read: { results, fixed } }: Listed): boolean => results.size > 0 || fixed.size > 0;
 
 /**
- * A planned request, kept so that the next request of the conversation costs only its new messages. A conversation has
- * several where it was forked, or sent to several models.
+ * A planned request, kept so that the next request of the conversation costs only its new messages. A conversation has several if it was
+ * forked, or sent to several models.
  */
 export interface CachedHistory {
   readonly body: Buffer;
@@ -32,15 +32,15 @@ export interface CachedHistory {
   /** The key of the settings it was planned with. */
   readonly settings: string;
   readonly overheadTokens: number;
-  /** False once an epoch of it was taken back. The planner cannot undo that, so the next request is planned from the start. */
+  /** False once one of its epochs was withdrawn. The planner cannot undo that, so the next request is planned from the start. */
   isExtendable: boolean;
-  /** Epochs that nothing in the history explains. The planner reads this list. */
+  /** Epochs that the history does not show. The planner reads this list. */
   readonly epochs: EpochRecord[];
-  /** How its results are made smaller when they first go out. The planner reads this list. */
+  /** How its results are made smaller when they are first sent. The planner reads this list. */
   readonly arrivals: ArrivalPeriod[];
   /** The last request that was answered. Shared with the histories that extend this one: their requests overlap. */
   readonly answered: { last: SentRequest };
-  /** Results that were made smaller when they first went out in an earlier request, answered or not: their edits, by segment. */
+  /** Results that were made smaller when they were first sent in an earlier request, answered or not: their edits, by segment. */
   readonly shaped: Map<number, ReplaceEdit>;
   /** The edits that its request carried. */
   carried: readonly ReplaceEdit[];

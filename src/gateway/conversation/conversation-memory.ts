@@ -1,5 +1,5 @@
 import { memoryLimits } from '../../limits.ts';
-import { Calibration } from '../../manager/calibration.ts';
+import { Calibration } from '../../manager/context/calibration.ts';
 import { checkOptions, positive } from '../../options.ts';
 import { OverheadCache } from '../decide/overhead.ts';
 import type { CachedHistory } from './cached-history.ts';
@@ -8,16 +8,16 @@ import type { GatewayEvent } from './events.ts';
 
 /** Options of `ConversationMemory`. */
 export interface MemoryOptions {
-  /** How many bytes of requests are remembered. */
+  /** The number of bytes of requests that are kept. */
   readonly maxBytes?: number;
 }
 
-/** The conversations that a gateway remembers. The least recently used are forgotten first. One for each tenant and upstream. */
+/** The conversations that a gateway keeps in memory. The least recently used are forgotten first. One for each tenant and upstream. */
 export class ConversationMemory {
   /** @internal */
   readonly overhead: OverheadCache;
   readonly #conversations = new Map<string, Conversation>();
-  /** Every history and whose it is, the least recently used first. */
+  /** Every history with its conversation, the least recently used first. */
   readonly #histories = new Map<CachedHistory, Conversation>();
   readonly #calibration = new Calibration();
   readonly #maxBytes: number;
@@ -29,12 +29,12 @@ export class ConversationMemory {
     this.overhead = new OverheadCache(Math.ceil(this.#maxBytes / 16));
   }
 
-  /** Whether the recorded events of a conversation were learnt. */
+  /** Whether the recorded events of a conversation were loaded. */
   hasEvents(conversation: string): boolean {
     return this.#conversations.get(conversation)?.hasEvents === true;
   }
 
-  /** Takes in recorded events; those it knows already make no difference. */
+  /** Adds recorded events; known ones make no difference. */
   learnEvents(conversation: string, events: readonly GatewayEvent[]): void {
     const known = this.conversation(conversation);
     known.hasEvents = true;
@@ -50,17 +50,17 @@ export class ConversationMemory {
     return known;
   }
 
-  /** The same, and nothing is remembered. @internal */
+  /** The same, but nothing is kept. @internal */
   peek(id: string): Conversation {
     return this.#conversations.get(id) ?? new Conversation();
   }
 
-  /** The histories of a conversation, the one used last first. @internal */
+  /** The histories of a conversation, the most recently used first. @internal */
   histories(id: string): readonly CachedHistory[] {
     return this.#conversations.get(id)?.histories ?? [];
   }
 
-  /** Remembers a history, in the place of what was known of it. @internal */
+  /** Keeps a history, in place of its earlier state. @internal */
   keep(id: string, history: CachedHistory): void {
     const conversation = this.conversation(id);
     conversation.histories.unshift(history);
@@ -73,19 +73,19 @@ export class ConversationMemory {
     }
   }
 
-  /** Until it is kept again: planning may fail in the middle. @internal */
+  /** Removes a history until it is kept again: planning may fail in the middle. @internal */
   forget(history: CachedHistory): void {
     const histories = this.#histories.get(history)?.histories;
     histories?.splice(histories.indexOf(history), 1);
     this.#drop(history);
   }
 
-  /** False where another request went on with it, or it was forgotten, since it was found. @internal */
+  /** False if another request extended it, or it was evicted, since it was found. @internal */
   holds(history: CachedHistory): boolean {
     return this.#histories.has(history);
   }
 
-  /** Not only where a history is kept: a count, or a request whose policy throws, keeps none. */
+  /** Runs not only when a history is kept: a count, or a request whose policy throws, keeps none. */
   #forgetOldest(): void {
     for (const [id, { histories }] of this.#conversations) {
       if (this.#conversations.size <= memoryLimits.conversations) return;
@@ -98,16 +98,16 @@ export class ConversationMemory {
     if (this.#histories.delete(history)) this.#bytes -= history.size;
   }
 
-  /** How many of the provider's tokens there are to one of ours. @internal */
+  /** The provider's tokens for one of ours. @internal */
   ratio(model = ''): number {
     return this.#calibration.ratio(model);
   }
 
-  /** Learns from what a provider counted. @internal */
+  /** Learns from the count of a provider. @internal */
   calibrate(model = '', { counted, estimated }: { counted: number; estimated: number }): void {
     if (estimated > LEAST_ESTIMATE) this.#calibration.learn(model, { estimated, real: counted });
   }
 }
 
-/** Framing that we do not count would weigh too much in a small request. */
+/** In a smaller request, framing that we do not count would matter too much. */
 const LEAST_ESTIMATE = 500;

@@ -33,7 +33,7 @@ export class Conversation {
     return this.#events.size > 0;
   }
 
-  /** Forgets what is stored if the store has deleted something since the last call. Returns whether it has. */
+  /** Clears the known stored texts if the store has deleted something since the last call. Returns whether it has. */
   forgetStoredIfDeleted(deletions: number): boolean {
     const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
     this.#deletions = deletions;
@@ -70,13 +70,13 @@ export class Conversation {
     return this.#pending.has(event);
   }
 
-  /** Learns recorded events. Where two gateways decided the same at once, all gateways choose the same one. */
+  /** Adds recorded events. If two gateways decided the same at once, all gateways choose the same one. */
   learn(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
       const order = known ? compare(event, known) : -1;
-      // An event of ours that stays in force must still be recorded.
+      // Our own event that still applies must still be recorded.
       if (known && order <= 0) this.#pending.delete(known);
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
@@ -85,13 +85,13 @@ export class Conversation {
     }
   }
 
-  /** Learns events that were decided just now and are to be recorded. */
+  /** Adds events that were just decided and must be recorded. */
   decide(events: readonly GatewayEvent[]): void {
     this.learn(events);
     for (const event of events) this.#pending.add(event);
   }
 
-  /** Takes back events of a decision that was not sent. */
+  /** Removes events of a decision that was not sent. */
   takeBack(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       if (!this.#pending.delete(event)) continue;
@@ -129,7 +129,7 @@ const modelOf = (event: GatewayEvent): string => ('model' in event ? event.model
 
 const isSameCase = (a: GatewayEvent, b: GatewayEvent): boolean => a.kind === b.kind && modelOf(a) === modelOf(b);
 
-/** Below zero where `a` is the one that holds. */
+/** Below zero if `a` applies. */
 function compare(a: GatewayEvent, b: GatewayEvent): number {
   if (a === b || a.order !== b.order) return a.order - b.order;
   const [one, other] = [JSON.stringify(a), JSON.stringify(b)];

@@ -27,19 +27,19 @@ interface Recorded {
   readonly order: number;
 }
 
-/** A provider has a cache for each model: what was decided for one is not for the others. */
+/** An event of one model: a provider has a cache for each model. */
 interface OfModel extends Recorded {
   readonly model: string;
   /** The next prefixes of longer requests that were sent before without this event: it does not apply to those. */
   readonly laterPrefixes?: readonly string[];
 }
 
-/** An epoch that was free, since the provider's cache had died. */
+/** An epoch that was free, because the provider's cache had expired. */
 export interface ColdCacheEvent extends OfModel {
   readonly kind: 'cold-cache';
 }
 
-/** An epoch whatever its price, since the request would not have fitted. */
+/** An epoch at any price, because the request was too large. */
 export interface OverLimitEvent extends OfModel {
   readonly kind: 'over-limit';
 }
@@ -47,18 +47,18 @@ export interface OverLimitEvent extends OfModel {
 /** The settings at the time of the first edit, and again whenever prices, the policy or its arrival options change. */
 export interface SettingsEvent extends OfModel {
   readonly kind: 'settings';
-  readonly prices: SettledPrices;
-  /** Not there where only code can make the policy. */
+  readonly prices: RecordedPrices;
+  /** Absent if the policy cannot be recorded as data. */
   readonly policy?: RecordedPolicy;
   /** Whether placeholders name the tool `recall`. */
   readonly recall: boolean;
   /** The size of system prompt and tools. */
   readonly overheadTokens: number;
-  /** How results are made smaller when they first go out. Not there where none is, and in events of older versions. */
+  /** How results are made smaller when they are first sent. Absent if they are not, and in events of older versions. */
   readonly arrival?: Arrival;
 }
 
-/** Results that went out as they came, though they could have been made smaller: they stay as they were sent. */
+/** Results that were sent whole, though they could have been made smaller. They stay whole. */
 export interface SentWholeEvent extends OfModel {
   readonly kind: 'sent-whole';
   /** Their places in the view of the history. */
@@ -67,12 +67,12 @@ export interface SentWholeEvent extends OfModel {
 
 /** A policy as data. */
 export interface RecordedPolicy extends PolicySpec {
-  /** It is made for the prices of each request. */
+  /** Whether it is created for the prices of each request. */
   readonly isPriced: boolean;
 }
 
-/** Prices as a policy needs them. */
-export interface SettledPrices {
+/** The prices that a policy needs. */
+export interface RecordedPrices {
   readonly name: string;
   readonly read: number;
   readonly write: number;
@@ -83,11 +83,11 @@ export interface SettledPrices {
   readonly canMark: boolean;
 }
 
-/** The provider refused what was edited and took the original: the conversation is left alone from here on. */
+/** The provider refused an edited request and accepted the original: the conversation is no longer edited. */
 export interface HandsOffEvent extends Recorded {
   readonly kind: 'hands-off';
   readonly because: string;
-  /** Thinking in it is bound to masks that were sent before. */
+  /** Whether thinking in it is bound to masks that were sent before. */
   readonly wasEdited: boolean;
 }
 
@@ -101,21 +101,21 @@ export interface ArmEvent extends Recorded, Assignment {
   readonly kind: 'arm';
 }
 
-/** The session began at a gateway that held out none. It is recorded for the session alone. */
+/** The session began at a gateway without holdout. Recorded only for the session. */
 export interface BegunEvent extends Recorded {
   readonly kind: 'begun';
 }
 
 /**
- * The session that holds the events of a conversation: apart, so that no agent finds one among the texts of its conversation, and
- * by the hash of the first prefix alone, so that masks stay when a credential changes.
+ * The session that holds the events of a conversation. It is separate, so that no agent finds events among its texts. Its name has only
+ * the hash of the first prefix, so that masks stay when a credential changes.
  */
 export const eventSessionOf = (prefix: string): string => `ge-${prefix}`;
 
 /** The session that holds the arm of an agent's session, whatever its conversations begin with. */
 export const armSessionOf = (session: string): string => `ga-${session}`;
 
-/** The session that holds the links to an agent's session: hashes of tool calls and results that a later conversation may go on with. */
+/** The session that holds the links to an agent's session: hashes of tool calls and results by which a later conversation may be recognised. */
 export const linkSessionOf = (session: string): string => `gl-${session}`;
 
 /** The agent's session that a session of the store links to. */
@@ -143,7 +143,7 @@ export async function loadEvents(store: Pick<Store, 'list'>, session: string): P
 const readEvent = (text: string): GatewayEvent =>
   renamed(JSON.parse(text) as Record<string, unknown>, OUR_NAMES) as unknown as GatewayEvent;
 
-/** Gateways of several versions may share a store: the names in it stay as they were first written. */
+/** Gateways of several versions may share a store: stored names never change. */
 const STORED_NAMES: Readonly<Record<string, string>> = { laterPrefixes: 'past', overheadTokens: 'besideTokens' };
 
 const OUR_NAMES = Object.fromEntries(Object.entries(STORED_NAMES).map(([ours, stored]) => [stored, ours]));
@@ -191,7 +191,7 @@ export function replayedEvents(found: readonly Found[], model = ''): readonly Fo
   return found.filter(({ event, pieces }) => {
     if (event.kind === 'bound-thinking' || event.kind === 'arm' || ('model' in event && event.model !== model))
       return false;
-    // A gateway that could not ask the store may have decided it: its order tells nothing.
+    // A gateway that could not reach the store may have decided it: its order means nothing.
     if (event.kind === 'sent-whole') return true;
     if (pieces < furthest) return false;
     furthest = pieces;

@@ -12,9 +12,9 @@ export class LruMap<K, V> {
     return this.#entries.get(key);
   }
 
-  /** Undefined forgets. */
+  /** Undefined removes the entry. */
   set(key: K, value: V | undefined): void {
-    // The newest is at the end already.
+    // The newest is already at the end.
     if (key !== this.#newest || value === undefined) this.#entries.delete(key);
     if (value === undefined) return;
     this.#entries.set(key, value);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Segment } from '../../message.ts';
 
-/** One piece of a message, as a prefix is known by it. */
+/** The parts of a message piece that a prefix covers. */
 export type Hashed = Pick<Segment, 'kind' | 'text' | 'callId'>;
 
 const firstPrefixes = new Map<string, string>();
@@ -14,9 +14,9 @@ export function firstPrefix(api: string): string {
 }
 
 /**
- * The canonical hashes of a conversation up to and including each piece of a message: kinds, texts and call ids. Cache
- * markers, the system prompt and whether a text is alone or in a list make no difference, since clients change them
- * at will. Piece by piece, so that a message that grew before it was answered still begins with what it was.
+ * The canonical hashes of a conversation up to and including each piece of a message: kinds, texts and call ids. Cache markers, the
+ * system prompt and whether a text is alone or in a list make no difference, because clients change them. It has one hash for each
+ * piece, so a message that grew before it was answered still begins with its earlier pieces.
  */
 export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonly string[] {
   const said = pieces.some(({ kind }) => kind === 'system') ? pieces.filter(({ kind }) => kind !== 'system') : pieces;
@@ -27,7 +27,7 @@ export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonl
   });
 }
 
-/** The names that receipts and stored texts go by. They decide no byte that is sent. */
+/** The names in receipts and stored texts. No sent byte depends on them. */
 export interface SessionNames {
   /** An agent's run with its sub-agents. */
   readonly session: string;
@@ -35,7 +35,7 @@ export interface SessionNames {
   readonly part: string;
 }
 
-/** Named by the id that the agent sends, of which only a hash is kept; else by the prefix of the task. */
+/** Made from a hash of the agent's id, otherwise from the prefix of the task. */
 export function sessionNames(id: string | undefined, task: string): SessionNames {
   if (id === undefined) return { session: task, part: task };
   const session = digest(`palimpsest session\n${id}`);
@@ -43,8 +43,8 @@ export function sessionNames(id: string | undefined, task: string): SessionNames
 }
 
 /**
- * The name of a tool result that no other session has, by which a conversation is known to go on with another one. Undefined for
- * a result that two sessions may share.
+ * The name of a tool result that no other session has. It shows that one conversation continues another. Undefined for a result that two
+ * sessions may share.
  */
 export function resultName({ callId = '', text }: Pick<Hashed, 'callId' | 'text'>): string | undefined {
   if (isRandom(callId)) return digest(`palimpsest result\n${callId}`);
@@ -54,7 +54,7 @@ export function resultName({ callId = '', text }: Pick<Hashed, 'callId' | 'text'
 /** Shorter results, such as `ok`, are the same in many sessions. */
 const LEAST_RESULT_CHARS = 200;
 
-/** Some servers count: `call_1` and `functions.bash:0` are in every session. */
+/** Some servers count up: `call_1` and `functions.bash:0` are in every session. */
 const isRandom = (id: string): boolean =>
   (id.match(/[0-9a-z]{8,}/gi) ?? []).some((run) => /\d.*\d/.test(run) && new Set(run).size >= 5);
 
@@ -63,12 +63,12 @@ function digest(head: string, text = ''): string {
   return hash('sha256', toBytes(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);
 }
 
-/** Only a copy of a longer text costs more than its bytes. */
+/** Only for longer texts, a copy costs more than the conversion to bytes. */
 const LONG_CHARS = 1000;
-/** For one text after the other. Most are shorter. */
+/** A reused buffer. Most texts are shorter. */
 const bytes = Buffer.allocUnsafeSlow(1 << 18);
 
-/** A long text behind its head as UTF-8, without a copy of both as a string. Undefined for other texts. */
+/** Head and long text as UTF-8, without a copy of both as a string. Undefined for other texts. */
 function toBytes(head: string, text: string): Buffer | undefined {
   const mostBytes = 3 * (head.length + text.length);
   if (text.length < LONG_CHARS || mostBytes > bytes.length || !head.isWellFormed() || !text.isWellFormed())
@@ -77,5 +77,5 @@ function toBytes(head: string, text: string): Buffer | undefined {
   return bytes.subarray(0, headBytes + bytes.write(text, headBytes));
 }
 
-/** All halves of characters would be hashed as one and the same. */
+/** Lone surrogates would all have the same hash. */
 const wellFormed = (text: string): string => (text.isWellFormed() ? text : JSON.stringify(text));

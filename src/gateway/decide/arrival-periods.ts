@@ -6,7 +6,7 @@ import type { Policy } from '../../plan/policy.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { FoundSettings } from './settings.ts';
 
-/** How a policy makes results smaller when they first go out; undefined where it does not. */
+/** How a policy makes results smaller when they are first sent; undefined if it does not. */
 export function arrivalOf({ arrival, maxResultTokens: truncate }: Policy): Arrival | undefined {
   const options = toArrival(arrival, truncate === undefined ? {} : { truncate });
   const isOn = options.clean || options.references || options.shellOutput !== undefined;
@@ -14,20 +14,20 @@ export function arrivalOf({ arrival, maxResultTokens: truncate }: Policy): Arriv
 }
 
 interface Now {
-  /** The options that hold now. */
+  /** The current options. */
   readonly arrival: Arrival | undefined;
-  /** They are recorded with this request. */
+  /** Whether they are recorded with this request. */
   readonly isNew: boolean;
-  /** The original goes out, so there is no sent byte to keep. */
+  /** Whether the original is sent, so that no sent byte must be kept. */
   readonly isUnsent: boolean;
-  /** The size to which the policy of now cuts results. */
+  /** The size to which the current policy cuts results. */
   readonly truncate: number | undefined;
 }
 
 /**
- * How the results of each stretch of a conversation are made smaller. The first recorded options hold from the newest turn of
- * their request on: everything before it was sent as it came. Options that changed later hold from the next turn on, since their
- * request may have been sent before.
+ * How the results of each part of a conversation are made smaller. The first recorded options apply from the newest turn of their request
+ * on: everything before it was sent unchanged. Options that changed later apply from the next turn on, because their request may have
+ * been sent before.
  */
 export function arrivalPeriods(
   listed: readonly Listed[],
@@ -63,20 +63,20 @@ const ofOlderVersion = (truncate: unknown): Arrival => (typeof truncate === 'num
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The first message behind the last reply of a request. Its results go out for the first time. */
+/** The first message after the last reply of a request. Its results are sent for the first time. */
 export function newestTurn(listed: readonly Listed[], messages = listed.length): number {
   return listed.slice(0, messages).findLastIndex(({ read }) => read.isReply) + 1;
 }
 
-/** The first reply behind some messages. */
+/** The first reply after a number of messages. */
 function nextTurn(listed: readonly Listed[], messages: number): number {
   const index = listed.findIndex(({ read }, i) => i >= messages && read.isReply);
   return index < 0 ? Math.max(messages, listed.length) : index;
 }
 
 /**
- * Hands other periods to a planner, where they change nothing about the messages that it has taken. Returns false if they do.
- * A planner that has shaped nothing yet may have begun with an earlier period than the recorded one.
+ * Passes other periods to a planner, if they change nothing about the messages that it has. Returns false if they do. A planner that has
+ * made nothing smaller yet may have begun with an earlier period than the recorded one.
  */
 export function takePeriods({ arrivals, listed, planner }: CachedHistory, periods: readonly ArrivalPeriod[]): boolean {
   if (isSame(arrivals, periods)) return true;

@@ -9,8 +9,8 @@ import { isSummary } from './task.ts';
 type Asked = Pick<ReadRequest, 'wire' | 'listed' | 'session' | 'part' | 'knownMessages'>;
 
 /**
- * Whether earlier requests of the session must have been sent: this one has a tool result. Without an id, a session is known by
- * its task, so a reply to the task or a summary in its place tell too.
+ * Whether earlier requests of the session must have been sent: this one has a tool result. Without an id, a session is identified by its
+ * task. Then a reply to the task, or a summary in its place, shows it too.
  */
 export function isUnderWay({ listed, session, part }: Asked): boolean {
   if (listed.some(hasResult)) return true;
@@ -19,7 +19,7 @@ export function isUnderWay({ listed, session, part }: Asked): boolean {
   return isSummary(listed[task]?.read.title ?? '') || listed.slice(task + 1).some(({ read }) => read.isReply);
 }
 
-/** The names of the last tool calls and results of a request, the latest first. None where the agent sends an id, which tells more. */
+/** The names of the last tool calls and results of a request, the latest first. None if the agent sends an id, which is better evidence. */
 export function linksOf(request: Asked): readonly string[] {
   if (request.session !== request.part || !request.listed.some(hasResult)) return [];
   return request.listed
@@ -28,7 +28,7 @@ export function linksOf(request: Asked): readonly string[] {
     .flatMap((one) => namesIn(request, one));
 }
 
-/** The names of the last tool result and of the message before it, where no earlier request had that result. */
+/** The names of the last tool result and of the message before it, if no earlier request had that result. */
 export function newLinksOf(request: Asked): readonly string[] {
   const { listed, knownMessages } = request;
   const last = request.session === request.part ? listed.findLastIndex(hasResult) : -1;
@@ -37,7 +37,7 @@ export function newLinksOf(request: Asked): readonly string[] {
   return [...new Set(names)];
 }
 
-/** The latest first. Some agents send the id of a call with the call alone. */
+/** The latest first. Some agents send the id of a call only with the call. */
 function namesIn({ wire }: Asked, { read: { message, originals } }: Listed): readonly string[] {
   const names = wire.format.view([message]).map((segment) => {
     if (segment.kind === 'observation') return resultName(toHashed(wire, message as Fields, segment, originals));

@@ -5,11 +5,12 @@ import { isArrival } from '../../plan/ledger/rows.ts';
 import { conversationId } from '../../store/access.ts';
 import { quote } from '../../text.ts';
 import { splice } from '../bytes/splice.ts';
-import { type Assignment, isArm, TREATED } from '../conversation/arm.ts';
+import { type Assignment, isArm } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { ArmEvent, GatewayEvent, SentWholeEvent } from '../conversation/events.ts';
 import { sessionNames } from '../conversation/prefix-hash.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
+import type { Mutable } from '../mutable.ts';
 import type { Mask, Shaped } from '../receipts/receipt.ts';
 import { wires } from '../wire/index.ts';
 import { sessionIdOf } from '../wire/session-id.ts';
@@ -32,12 +33,12 @@ import { optInOfOriginal, sentEdit, storedKey, type WrittenRequest, writeRequest
 
 /**
  * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;
- * where several gateways share a store, on every request.
+ * if several gateways share a store, on every request.
  */
 export interface Opened {
-  /** Empty where the request passes through. */
+  /** Empty if the request passes through. */
   readonly conversation: string;
-  /** Empty where it is not known. */
+  /** Empty if unknown. */
   readonly session: string;
   readonly request: GatewayRequest;
   /** @internal */
@@ -57,7 +58,7 @@ export function openRequest(
   return reason ? { request, read: reason, conversation: '', session } : { request, read, conversation, session };
 }
 
-/** The session of a request that cannot be read: its headers may tell. Empty where they do not. */
+/** The session of a request that cannot be read: from its headers. Empty if they have none. */
 export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'headers'>): string =>
   sessionNames(
     sessionIdOf(wires[api], headers, () => undefined),
@@ -65,14 +66,14 @@ export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'he
   ).session;
 
 /**
- * Decides what goes to the upstream: no socket, no clock, no disk. The memory keeps the plan for the next request.
- * If anything fails, the original goes out.
+ * Decides what is sent to the upstream, without socket, clock or disk. The memory keeps the plan for the next request.
+ * If anything fails, the original is sent.
  */
 export function decide(request: GatewayRequest | Opened, memory: ConversationMemory, facts: Facts): Decision {
   let session = '';
   const unplanned = (reason: Reason): Decision => {
     const assignment = facts.arms?.recorded ?? facts.arms?.started;
-    return { ...passThrough(reason, facts.limits), session, ...toArm(assignment) };
+    return { ...passThrough(reason, facts.limits), session, ...(assignment ? toArm(assignment) : {}) };
   };
   try {
     const opened = 'read' in request ? request : openRequest(request, memory, facts.limits);
@@ -83,7 +84,7 @@ export function decide(request: GatewayRequest | Opened, memory: ConversationMem
   }
 }
 
-export const toArm = ({ arm, share, root }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare' | 'root'> => ({
+export const toArm = ({ arm, share, root }: Assignment): Pick<Decision, 'arm' | 'holdoutShare' | 'root'> => ({
   arm,
   ...(share === undefined ? {} : { holdoutShare: share }),
   ...(root === undefined ? {} : { root }),
@@ -91,11 +92,11 @@ export const toArm = ({ arm, share, root }: Assignment = TREATED): Pick<Decision
 
 function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {
   const known = findConversation(request, memory, facts);
-  // A policy of the user's may throw in the middle: the cached history is kept again only after that.
+  // A custom policy may throw in the middle, so the cached history is kept again only after that.
   if (known.isExtendable && request.cached) memory.forget(request.cached);
   const planned = planRequest(known);
   const decision = toDecision(planned, facts.storeTrouble);
-  if (!known.isCountTokens) memory.keep(request.conversation, planned.history);
+  if (!request.isCountTokens) memory.keep(request.conversation, planned.history);
   return decision;
 }
 
@@ -104,9 +105,10 @@ export function withoutStore(decision: Decision, trouble: StoreTrouble): Decisio
   return decision.basis ? toDecision(decision.basis.planned, trouble) : decision;
 }
 
-/** Only events of edits that go out count as decided. A count changes nothing: another request may be storing the same. */
+/** Only events of edits that are sent count as decided. A count changes nothing: another request may be storing the same. */
 function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined): Decision {
-  const { request, conversation, facts, unrecorded, isCountTokens, history, assignment } = planned;
+  const { request, conversation, facts, unrecorded, history, assignment } = planned;
+  const { isCountTokens } = request;
   const written = writeRequest(planned, trouble ?? fullness(planned));
   const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
   const hidden = hiddenBy(planned, written);
@@ -121,39 +123,35 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     if (written.heldBack || written.edits.length === 0)
       history.isExtendable = others.every(({ kind }) => kind === 'settings');
   }
-  // The store cannot take them now.
+  // The store cannot record them now.
   const [events, laterEvents] = trouble ? [[], [...kept, ...whole]] : [[...kept, ...whole], []];
-  const { session, part } = request;
-  const common = {
-    conversation: request.conversation,
-    session,
-    part,
-    ...toArm(assignment),
-    task: request.title,
-    basis,
-  };
-  if (isUnsent(planned))
-    return {
-      ...UNCHANGED,
-      ...common,
-      hidden: [],
-      fresh: [],
-      events: [],
-      laterEvents: [],
-      explanation: { ...explain(basis), isUnsent: true },
-    };
+  const { session } = request;
   const own = conversationId(session, facts.owner);
-  return {
+  const isFresh = (one: Hidden): boolean => !conversation.isStoredFor(own, storedKey(one));
+  const explanation = explain(basis);
+  const decision: Mutable<Decision> = {
     body: written.body,
     headers: written.headers,
-    ...common,
-    ...{ hidden, events, laterEvents },
-    fresh: isCountTokens ? [] : distinct(hidden.filter((one) => !conversation.isStoredFor(own, storedKey(one)))),
-    explanation: explain(basis),
+    conversation: request.conversation,
+    session,
+    part: request.part,
+    arm: assignment.arm,
+    task: request.title,
+    hidden,
+    fresh: isCountTokens ? [] : distinct(hidden.filter(isFresh)),
+    events,
+    laterEvents,
+    explanation,
+    basis,
   };
+  if (assignment.share !== undefined) decision.holdoutShare = assignment.share;
+  if (assignment.root !== undefined) decision.root = assignment.root;
+  if (!isUnsent(planned)) return decision;
+  const nothing = { hidden: [], fresh: [], events: [], laterEvents: [] };
+  return { ...decision, ...UNCHANGED, ...nothing, explanation: { ...explanation, isUnsent: true } };
 }
 
-/** The events that must be recorded for a request, of all that its plan depends on. */
+/** Selects the events that must be recorded with a request. */
 function goesOutWith({ heldBack, edits }: WrittenRequest): (event: GatewayEvent) => boolean {
   const isShaped = edits.some(isShape);
   return ({ kind }) => {
@@ -170,10 +168,10 @@ function wholeEvents({ place, conversation }: PlannedRequest, segments: readonly
   return segments.length === 0 ? [] : [{ kind: 'sent-whole', ...place, order: conversation.nextOrder, segments }];
 }
 
-/** Its masks are decided as for any other request, so that arms can be compared, and the original goes out. */
+/** Its masks are decided as for any other request, so that arms can be compared, and the original is sent. */
 const isUnsent = ({ assignment }: PlannedRequest): boolean => assignment.arm !== 'treated';
 
-/** Masks that need a new event wait where the conversation can record no more. */
+/** Masks that need a new event wait if the conversation can record no more. */
 function fullness({ conversation, events }: PlannedRequest): HoldReason | undefined {
   return events.length > 0 && conversation.isFull ? 'too-many-events' : undefined;
 }
@@ -193,41 +191,45 @@ const distinct = (texts: readonly Hidden[]): readonly Hidden[] => [
 ];
 
 function explain({ planned, written, estimate }: Basis): Explanation {
-  const { request, report, isCountTokens } = planned;
-  const { without, sent, prices } = estimate;
-  return {
-    ...explainAct(planned, written),
-    ...(request.model === undefined ? {} : { model: request.model }),
-    ...{ prices, without, sent, isCountTokens },
+  const { request, report } = planned;
+  const explanation: Mutable<Explanation> = {
+    ...actOf(planned, written),
+    prices: estimate.prices,
+    without: estimate.without,
+    sent: estimate.sent,
+    isCountTokens: request.isCountTokens,
     epoch: report.epoch,
     masked: written.edits.filter(isMask).length,
     newMasks: written.changed.filter(isMask).length,
     shaped: written.edits.filter(isShape).length,
-    ...(written.marker ? { cacheMarker: written.marker.message } : {}),
-    ...(written.optIn ? { dropsThinking: true } : {}),
   };
+  if (request.model !== undefined) explanation.model = request.model;
+  if (written.marker) explanation.cacheMarker = written.marker.message;
+  if (written.optIn) explanation.dropsThinking = true;
+  return explanation;
 }
 
-function explainAct(
-  { broken, settings, events, report }: PlannedRequest,
-  { heldBack }: WrittenRequest,
-): Pick<Explanation, 'act' | 'because' | 'reason' | 'rent' | 'price'> {
+type Acted = Pick<Explanation, 'act' | 'because' | 'reason' | 'rent' | 'price'>;
+
+function actOf({ broken, settings, events, report }: PlannedRequest, { heldBack }: WrittenRequest): Acted {
   if (broken !== undefined) return { act: 'off', because: broken, reason: 'law' };
   if (settings.isOff) return { act: 'off', because: REASONS['hands-off'], reason: 'hands-off' };
   if (heldBack) return { act: 'wait', because: REASONS[heldBack], reason: heldBack };
   if (events.some(({ kind }) => kind === 'over-limit')) return OVER_LIMIT;
   const { act, because, rent, price } = report.decision;
-  const numbers = { ...(typeof rent === 'number' ? { rent } : {}), ...(typeof price === 'number' ? { price } : {}) };
-  return { act, because, ...numbers };
+  const acted: Mutable<Acted> = { act, because };
+  if (typeof rent === 'number') acted.rent = rent;
+  if (typeof price === 'number') acted.price = price;
+  return acted;
 }
 
 const OVER_LIMIT = { act: 'over-limit', because: 'the request would have exceeded the limit' } as const;
 
-/** The masks that this request carries and the last one did not. Their sizes take time: ask after the request is sent. */
+/** The masks that this request carries and the last one did not. Computing sizes takes time: call it after the request is sent. */
 export const newMasks = ({ basis }: Decision): readonly Mask[] =>
   basis?.written.changed.filter(isMask).map((edit) => toMask(basis.planned, edit)) ?? [];
 
-/** The results that this request made smaller when they first went out. Their sizes take time too. */
+/** The results that this request made smaller when they were first sent. Call it after the request is sent. */
 export const newShaped = ({ basis }: Decision): readonly Shaped[] =>
   basis?.written.changed.filter(isShape).map((edit) => ({ ...toMask(basis.planned, edit), how: edit.why })) ?? [];
 
@@ -241,14 +243,14 @@ export function originalOf({ basis }: Decision): Outgoing {
   return { body: splice(basis.planned.request.body, optIn.edits), headers: optIn.headers };
 }
 
-/** The record of a request's arm. Undefined where it was not planned, and for a count. */
+/** The record of a request's arm. Undefined if it was not planned, and for a count. */
 export function armRecordOf({ basis, arm, holdoutShare: share, root, session }: Decision): ArmRecord | undefined {
-  if (!basis || basis.planned.isCountTokens) return undefined;
+  if (!basis || basis.planned.request.isCountTokens) return undefined;
   const { request, place, found } = basis.planned;
   const { prefix, order } = place;
   const assignment = { arm, ...(share === undefined ? {} : { share }), ...(root === undefined ? {} : { root }) };
   const event = { kind: 'arm', prefix, order, ...assignment } as const;
-  // Without a reply, any other session may begin alike.
+  // Without a reply, any other session may begin with the same messages.
   const isNewOnPrefix = request.listed.some(({ read }) => read.isReply) && !found.some(isArm);
   return { assignment, event, onPrefix: isNewOnPrefix ? { ...event, root: root ?? session } : undefined };
 }
@@ -257,7 +259,7 @@ interface ArmRecord {
   readonly assignment: Assignment;
   /** For the session. */
   readonly event: ArmEvent;
-  /** For its messages. Undefined where an earlier message of the conversation has it. */
+  /** For its messages. Undefined if an earlier message of the conversation has it. */
   readonly onPrefix: ArmEvent | undefined;
 }
 
@@ -271,7 +273,7 @@ export function afterStored({ basis, events, fresh, session }: Decision): void {
 
 /** Call it when the upstream accepted a request and its answer has ended. */
 export function afterAnswer(memory: ConversationMemory, { basis }: Decision, answer: Answer): void {
-  if (!basis || basis.planned.isCountTokens) return;
+  if (!basis || basis.planned.request.isCountTokens) return;
   const { planned, written, estimate } = basis;
   const { now, isOriginal, promptTokens } = answer;
   const { request, conversation, history } = planned;
@@ -284,7 +286,8 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
   if (messages >= history.answered.last.messages)
     history.answered.last = {
       edits: new Map(edits.map((edit) => [edit.segment, edit])),
-      ...{ messages, tokens: { before, after } },
+      messages,
+      tokens: { before, after },
     };
   if (promptTokens !== undefined && !request.wire.cutsPrompts)
     memory.calibrate(request.model, { counted: promptTokens, estimated: isUnsent(planned) ? before : after });
@@ -292,7 +295,7 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
 
 /** Call it when the upstream refused the edited request and accepted the original. Returns the events to record. */
 export function afterRefusal({ basis }: Decision, refusal: string): readonly GatewayEvent[] {
-  if (!basis || basis.planned.isCountTokens) return [];
+  if (!basis || basis.planned.request.isCountTokens) return [];
   const { request, conversation, history } = basis.planned;
   const place = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder };
   const sent = history.answered.last.edits;

@@ -13,15 +13,15 @@ import type { Reason, StoreTrouble } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
 import type { WrittenRequest } from './write-request.ts';
 
-/** A request as it came, decompressed. Its bytes are kept until the next request of the conversation: do not change them. */
+/** A request as it came, decompressed. Its bytes are kept until the next request of the conversation and must not be changed. */
 export interface GatewayRequest {
   readonly api: Api;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
-  /** Asks for the size of a request: it is planned alike, and nothing of it is kept. */
+  /** Whether it asks for the size of a request: it is planned in the same way, and nothing of it is kept. */
   readonly isCountTokens?: boolean;
 }
 
@@ -29,50 +29,50 @@ export interface GatewayRequest {
 export interface Facts extends PriceFacts {
   /** Milliseconds. Only differences count. */
   readonly now: number;
-  /** Makes the policy for a price list. Break-even if not given. */
+  /** Creates the policy for a price list. Break-even if not given. */
   readonly policy?: ((prices: Prices) => Policy) | undefined;
-  /** Replaces the prices that the request tells. */
+  /** Replaces the prices of the request. */
   readonly prices?: Prices | undefined;
   /** A hard limit in the provider's tokens. Above it every result outside the window is masked, whatever that costs. */
   readonly maxTokens?: number | undefined;
-  /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
+  /** For signed thinking after a mask: opt into dropping it, or mask nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep' | undefined;
-  /** The name of the user's credential. It decides which texts count as stored for that user, and no byte that is sent. */
+  /** The name of the user's credential. It decides which texts count as stored for that user. No sent byte depends on it. */
   readonly owner?: string | undefined;
-  /** The store could not tell the recorded events of the conversation: then nothing new is masked. */
+  /** Why the recorded events of the conversation are unknown: then nothing new is masked. */
   readonly storeTrouble?: StoreTrouble | undefined;
   /** The arm of its session in a comparison. Treated if not given. */
   readonly arms?: ArmFacts | undefined;
   readonly limits?: GatewayLimits | undefined;
-  /** Agents of the tenant have our tool `recall`, whether the request shows it or not. */
+  /** Whether agents of the tenant have our tool `recall`, even if the request does not show it. */
   readonly hasRecall?: boolean | undefined;
 }
 
 /** A body and headers for the upstream. */
 export interface Outgoing {
-  /** Undefined: the bytes that came. */
+  /** Undefined: the original bytes. */
   readonly body: Uint8Array | undefined;
   /** Only headers that change, names in lower case. Lengths and encodings are set when the request is sent. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The body and headers to send for a request, and the texts to store before. After the store has `fresh` and `events`, call
- * `afterStored`; after the answer, `afterAnswer`, or `afterRefusal` where the original had to be sent instead.
+ * The body and headers to send for a request, and the texts to store before. Call `afterStored` once the store has `fresh` and `events`.
+ * After the answer, call `afterAnswer`, or `afterRefusal` if the original had to be sent.
  */
 export interface Decision extends Outgoing {
-  /** The hash of the conversation's first prefix. Empty where the request was not read. */
+  /** The hash of the conversation's first prefix. Empty if the request was not read. */
   readonly conversation: string;
-  /** The name of the agent's session, with its sub-agents. Empty where it is not known. It decides no byte. */
+  /** The name of the agent's session, with its sub-agents. Empty if unknown. No sent byte depends on it. */
   readonly session: string;
-  /** The name of the conversation within its session: receipts and totals go by it. Empty where the request was not read. */
+  /** The name of the conversation within its session: used in receipts and totals. Empty if the request was not read. */
   readonly part: string;
   readonly arm: Arm;
-  /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
+  /** The share of sessions that was held out when this one was drawn. Absent if it is in no comparison. */
   readonly holdoutShare?: number;
-  /** The name of the session that this one goes on with, as a fork, a resume or after a compaction. */
+  /** The name of the session that this one continues, as a fork, a resume or after a compaction. */
   readonly root?: string;
-  /** The user's first words: the title of the conversation is made of them. */
+  /** The user's first words, for the title of the conversation. */
   readonly task: string;
   /** Every text that is hidden in this body. */
   readonly hidden: readonly Hidden[];
@@ -83,7 +83,7 @@ export interface Decision extends Outgoing {
   /** Events of a request that was sent without the store: to be recorded as soon as it answers. */
   readonly laterEvents: readonly GatewayEvent[];
   readonly explanation: Explanation;
-  /** The plan behind it. Undefined where nothing was planned. @internal */
+  /** The plan behind it. Undefined if nothing was planned. @internal */
   readonly basis?: Basis | undefined;
 }
 
@@ -95,11 +95,11 @@ export interface Basis {
   readonly owner: string | undefined;
 }
 
-/** Why a request goes out as it does, and its expected size: the receipt is written from it. */
+/** The reason of a decision, and the expected size of the request. The receipt is written from it. */
 export interface Explanation {
   readonly act: Act;
   readonly because: string;
-  /** For programs: why a request passed through, or why an epoch was put off. */
+  /** For programs: why a request passed through, or why an epoch was postponed. */
   readonly reason?: Reason;
   readonly rent?: number;
   readonly price?: number;
@@ -108,27 +108,27 @@ export interface Explanation {
   readonly prices: Prices;
   readonly epoch: number;
   readonly masked: number;
-  /** How many of the masks are new in this request. */
+  /** The number of new masks in this request. */
   readonly newMasks: number;
-  /** Results in it that were made smaller when they first went out, and are not masked. */
+  /** Results in it that were made smaller when they were first sent, and are not masked. */
   readonly shaped: number;
   /** Estimates, in the provider's tokens as far as those are known by now. */
   readonly without: Tokens;
   readonly sent: Tokens;
   readonly isCountTokens: boolean;
-  /** The masks were decided but not sent: the session is held out, or the gateway is in shadow. */
+  /** Set if the masks were decided but not sent: the session is held out, or the gateway is in shadow mode. */
   readonly isUnsent?: true;
-  /** The message that carries the cache marker that the gateway placed. */
+  /** The message on which the gateway placed a cache marker. */
   readonly cacheMarker?: number;
-  /** The request opts into dropping thinking that is bound to another prefix. */
+  /** Whether the request opts into dropping thinking that is bound to another prefix. */
   readonly dropsThinking?: boolean;
 }
 
 /** How the upstream answered a request. */
 export interface Answer {
-  /** The time when the answer ended: the provider's cache lives from here on. */
+  /** The end of the answer: the life of the provider's cache begins here. */
   readonly now: number;
-  /** The upstream refused the edited body, and this is its answer to the original. */
+  /** Whether the upstream refused the edited body, and this is its answer to the original. */
   readonly isOriginal: boolean;
   /** All tokens of the prompt, cached or not, as the provider counted them. */
   readonly promptTokens?: number | undefined;

@@ -72,7 +72,7 @@ export function changedSince(
   return edits.filter(({ segment, text }) => sent.get(segment)?.text !== text);
 }
 
-/** An edit as a receipt tells it. */
+/** An edit as a receipt shows it. */
 export function toMask({ hidden, segments }: Pick<PlannedRequest, 'hidden' | 'segments'>, edit: ReplaceEdit): Mask {
   const { segment, text, handle = '' } = edit;
   const { turn, tool } = segments[segment] as Segment;

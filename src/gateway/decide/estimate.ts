@@ -2,13 +2,12 @@ import type { ReplaceEdit } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { Tokens } from '../receipts/receipt.ts';
 import { toMask } from './edits.ts';
-import { type MarkedParts, markedParts } from './marked-parts.ts';
 import type { PlannedRequest } from './plan.ts';
 import type { WrittenRequest } from './write-request.ts';
 
 /** The expected size and price of a request, before it is sent. */
 export interface Estimate {
-  /** In tokens of ours, without any mask and with those that it carries. */
+  /** In our tokens, without masks and with the masks that it carries. */
   readonly before: number;
   readonly after: number;
   /** The same in the provider's tokens, split by its cache. */
@@ -49,6 +48,35 @@ function partsOf(planned: PlannedRequest, tokens: number, { lifeMs, lookup }: Pr
 
 const ALL_WRITTEN: Partial<MarkedParts> = {};
 
+/** Parts of a prompt that a cache with markers does not write, or writes for an hour, in our tokens. */
+interface MarkedParts {
+  /** The tokens after the last marker: never written, never read. */
+  readonly behind: number;
+  /** The tokens after the last one-hour marker. Undefined if there is none. */
+  readonly behindHour?: number;
+}
+
+/** The parts of a request in a prompt of this size. Undefined if it has no marker. */
+function markedParts(planned: PlannedRequest, tokens: number): MarkedParts | undefined {
+  const { all, onMessages, automatic } = planned.request.markers;
+  if (all.length === 0) return undefined;
+  const last = planned.request.listed.length - 1;
+  const behind = behindOf(planned, automatic ? last : onMessages.at(-1)?.message, tokens);
+  if (!all.some(isForHour)) return { behind };
+  const hour = automatic && isForHour(automatic) ? last : onMessages.findLast(({ place }) => isForHour(place))?.message;
+  return { behind, behindHour: behindOf(planned, hour, tokens) };
+}
+
+const isForHour = ({ ttl }: { readonly ttl: string | undefined }): boolean => ttl === '1h';
+
+/** The tokens after a message, or all messages if only system prompt and tools have a marker. A marker is assumed to be on the last block. */
+function behindOf({ request, history }: PlannedRequest, message: number | undefined, tokens: number): number {
+  if (message === undefined) return tokens - request.overhead.tokens;
+  // The planner may have the messages of a later request by now.
+  const { ledger } = history.planner;
+  return ledger.tokensFrom(message + 1) - ledger.tokensFrom(request.listed.length);
+}
+
 function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<Estimate, 'before' | 'after'> {
   const { tokens } = planned.report;
   // The plan may have been made with the size of an older system prompt.
@@ -59,7 +87,7 @@ function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<E
   return { before: tokens.before + overhead, after: Math.min(tokens.before, tokens.after + shown) + overhead };
 }
 
-/** Whether the provider's cache still holds the request before this one, as far as we know. */
+/** Whether the provider's cache still has the previous request, as far as we know. */
 function isWarm({ request, conversation, facts, prices }: PlannedRequest): boolean {
   const usedAt = conversation.cacheUse.usedAt(request.listed, request.model);
   return usedAt !== undefined && facts.now - usedAt <= prices.lifeMs;

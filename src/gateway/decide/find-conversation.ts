@@ -9,7 +9,7 @@ import type { Facts } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 import { type EventPlace, type Settings, settingsOf } from './settings.ts';
 
-/** A request with everything that is known of its conversation. */
+/** A request with everything that is known about its conversation. */
 export interface KnownRequest {
   readonly request: ReadRequest;
   readonly facts: Facts;
@@ -26,9 +26,8 @@ export interface KnownRequest {
   readonly place: EventPlace;
   /** The provider's tokens for one of ours. */
   readonly tokenRatio: number;
-  /** The planner of the request before this one may take its new messages. */
+  /** Whether the planner of the previous request can be extended. */
   readonly isExtendable: boolean;
-  readonly isCountTokens: boolean;
 }
 
 /** Looks up the conversation of a request: its events, the settings that apply, and a planner that can be extended. */
@@ -40,7 +39,9 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
   const replayed = replayedEvents(found, model);
   const prefix = request.listed.at(-1)?.prefix ?? '';
   const place = {
-    ...{ prefix, order: conversation.nextOrder, model },
+    prefix,
+    order: conversation.nextOrder,
+    model,
     ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
   };
   const prices = facts.prices ?? requestPrices(request, facts);
@@ -50,12 +51,21 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     isUnderWay: () => isUnderWay(request),
   });
   const settings = settingsOf(request, facts, {
-    ...{ replayed, place, isUnsent: assignment.arm !== 'treated' },
+    replayed,
+    place,
+    isUnsent: assignment.arm !== 'treated',
     prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
   });
   return {
     assignment,
-    ...{ request, facts, conversation, found, replayed, settings, prices, place, isCountTokens },
+    request,
+    facts,
+    conversation,
+    found,
+    replayed,
+    settings,
+    prices,
+    place,
     tokenRatio: memory.ratio(model),
     // A count must leave no trace. While events were loaded, another request may have extended the cached history.
     isExtendable: !isCountTokens && cached !== undefined && memory.holds(cached),

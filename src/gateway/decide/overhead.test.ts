@@ -4,7 +4,7 @@ import { OverheadCache } from './overhead.ts';
 
 const read = (value: unknown) => new OverheadCache(1e6).read(Buffer.from(JSON.stringify(value)));
 
-describe('what stands beside the messages', () => {
+describe('system prompt and tools', () => {
   it('is sized as text, or as its JSON', () => {
     expect(read('Be brief.')?.tokens).toBe(countTokens('Be brief.'));
     expect(read([{ text: 'Be brief.' }])?.tokens).toBe(countTokens('[{"text":"Be brief."}]'));
@@ -30,7 +30,7 @@ describe('what stands beside the messages', () => {
     expect(read(tools)?.hasRecall).toBe(hasRecall);
   });
 
-  it('is known again where it stands, and only to the byte', () => {
+  it('is recognised at its place, and only byte for byte', () => {
     const memory = new OverheadCache(1e6);
     const tools = Buffer.from('[{"name":"a"}]');
     const overhead = memory.read(tools);

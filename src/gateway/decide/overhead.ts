@@ -15,7 +15,7 @@ export interface Overhead {
 
 export const NO_OVERHEAD: Overhead = { tokens: 0, markers: [], hasRecall: false };
 
-/** Undefined for what is no JSON. */
+/** Undefined for invalid JSON. */
 function readOverhead(text: string): Overhead | undefined {
   const value = parseJson(text);
   if (value === undefined) return undefined;
@@ -30,13 +30,13 @@ function markersOf(value: unknown): (string | undefined)[] {
   return isRecord(marker) ? [asString(marker.ttl)] : [];
 }
 
-/** A tool by the name that a client gives it, also where only a list of deferred tools has it. */
+/** A tool by any client's name, also in a list of deferred tools. */
 const NAMED = /palimpsest[\W_]{1,4}recall\b/i;
 
 /** Whether a text names our tool `recall`. */
 export const namesRecall = (text: string): boolean => NAMED.test(text);
 
-/** A field that was read before, and where it ends. */
+/** A field that was read before, and its end. */
 interface KnownOverhead {
   readonly overhead: Overhead;
   readonly end: number;
@@ -49,7 +49,7 @@ interface Entry {
 
 /** Caches system prompts and tools, which are the same on nearly every request. */
 export class OverheadCache {
-  /** The one used last first. */
+  /** The most recently used first. */
   #entries: Entry[] = [];
   #bytes = 0;
   readonly #maxBytes: number;
@@ -58,7 +58,7 @@ export class OverheadCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** The known value that begins here. Lists, objects and texts end where they end, whatever follows. */
+  /** The known value that begins here. Lists, objects and texts have a clear end, whatever follows. */
   find(body: Buffer, start: number): KnownOverhead | undefined {
     for (const entry of this.#entries) {
       const { bytes, overhead } = entry;
@@ -70,7 +70,7 @@ export class OverheadCache {
     return undefined;
   }
 
-  /** Undefined for what is no JSON. */
+  /** Undefined for invalid JSON. */
   read(bytes: Buffer): Overhead | undefined {
     const overhead = readOverhead(bytes.toString());
     if (overhead && DELIMITED.has(bytes[0] as number) && bytes.length <= this.#maxBytes / 8)

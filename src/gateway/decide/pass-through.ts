@@ -10,7 +10,7 @@ import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, Outgoing } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** Why the store cannot be asked, or does not take a text. */
+/** Why the store cannot be asked, or does not accept a text. */
 export type StoreTrouble = 'store-slow' | 'store-failed' | 'store-full';
 
 export const isStoreTrouble = (reason: unknown): reason is StoreTrouble =>
@@ -46,7 +46,7 @@ export type Reason =
   | 'failed'
   | HoldReason;
 
-/** The reason to pass a request through as it came; undefined if it can be planned. */
+/** The reason to pass a request through unchanged; undefined if it can be planned. */
 export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
   const { wire, fields, listed, conversation } = request;
   if (listed.length === 0 && typeof fields.get(wire.messages)?.value !== 'string') return 'unknown-format';
@@ -65,7 +65,7 @@ function isReadable({ wire, listed }: ReadRequest): boolean {
     unknown += one.read.share.unknown;
     pairs += one.read.share.pairs;
   }
-  // A text has at least a byte for each character: where enough of the bytes is read, the messages need no second walk.
+  // A text has at least one byte per character. If enough bytes were read, the messages need no second walk.
   if (!readsTooLittle({ held: bytes, read, unknown, pairs })) return true;
   const messages = listed.map((one) => one.read.message);
   const held = messages.reduce<number>((sum, message) => sum + heldChars(message), 0);
@@ -73,10 +73,10 @@ function isReadable({ wire, listed }: ReadRequest): boolean {
 }
 
 /**
- * The reason to keep the masks that were sent and to add none. Without them the request would be larger than all before it,
- * and may exceed the window that it is meant to fit. With a new one, the provider would shorten a history that it has not
- * cached, and that no later request begins with. A side call, such as the one that looks for loops, is a question about the
- * history: it needs the results, and cannot recall them.
+ * The reason to keep the masks that were sent and to add none. Without the sent masks, the request would be larger than all before it,
+ * and might exceed the context window. With a new mask, the provider would shorten a history that it has not cached, and that no later
+ * request begins with. A side call, such as a check for loops, is a question about the history: it needs the results, and cannot recall
+ * them.
  */
 export function reasonToAddNone(request: ReadRequest): AddNoneReason | undefined {
   if (isSet(request, 'compaction') || asksToCompact(request)) return 'compaction';
@@ -86,7 +86,7 @@ export function reasonToAddNone(request: ReadRequest): AddNoneReason | undefined
 
 const TOOLS = ['tools', 'functions'];
 
-/** Agents give their model tools in every turn, and leave the shape of its answer open. */
+/** In its own turns, an agent gives the model tools and does not fix the shape of the answer. */
 function isSideCall({ wire, fields }: ReadRequest): boolean {
   const hasTools = TOOLS.some((name) => (fields.get(name)?.end ?? 0) - (fields.get(name)?.start ?? 0) > '[]'.length);
   return !hasTools && wire.asksForJson?.((name) => fields.get(name)?.value) === true;
@@ -132,12 +132,12 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   'too-many-events': `the conversation has ${showCount(memoryLimits.eventsPerConversation)} recorded events, so nothing new is masked`,
 };
 
-/** `null`, `false` and an empty text are how clients leave a field out. */
+/** Clients leave out a field with `null`, `false` or an empty text. */
 function isSet({ fields }: ReadRequest, name: string): boolean {
   return Boolean(fields.get(name)?.value);
 }
 
-/** Coding agents ask by themselves that all thinking be kept: that changes nothing. */
+/** Coding agents ask to keep all thinking: that changes nothing. */
 function isHarmless(value: unknown): boolean {
   if (value === undefined || value === null) return true;
   const edits = isRecord(value) && !Array.isArray(value) ? (value.edits ?? []) : value;
@@ -153,10 +153,10 @@ function asksToCompact({ wire, listed, path }: ReadRequest): boolean {
   return wire.asksToCompact?.({ path, last }) === true;
 }
 
-/** The bytes and headers that came. */
+/** No change of bytes and headers. */
 export const UNCHANGED: Outgoing = { body: undefined, headers: {} };
 
-/** The decision about a request that goes out as it came, unread. */
+/** The decision about a request that is sent unread and unchanged. */
 export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   const nothing = { tokens: 0, cached: 0, written: 0 };
   return {
@@ -186,21 +186,21 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   };
 }
 
-/** The answer to a request, as far as it tells the price. */
+/** The facts of an answer that show the price. */
 export interface AnswerFacts extends Pick<Facts, 'prices' | keyof PriceFacts> {
   readonly wire: Wire;
   readonly path: string;
   readonly usage: Pick<Usage, 'model' | 'usesCache'> | undefined;
 }
 
-/** Prices a request that passed through by its answer, which names the model. The provider's cache worked for it as for others. */
+/** Prices a request that passed through by its answer, which names the model. The provider's cache worked as for other requests. */
 export function pricedByAnswer(
   decision: Decision,
   { prices, providerPrices, priceBook, wire, path, usage }: AnswerFacts,
 ): Decision {
   const model = modelOf(wire, { model: usage?.model, path });
   const list = prices ?? providerPrices ?? listedPrices(wire, model, { priceBook });
-  // Such a cache writes only where a marker asks for it, at a price of its own.
+  // Such a cache writes only at a marker, and has its own price for that.
   const isUnused = !prices && list.lookup.kind === 'markers' && !usage?.usesCache;
   const named = model === undefined ? {} : { model };
   return { ...decision, explanation: { ...decision.explanation, ...named, prices: isUnused ? priceLists.none : list } };

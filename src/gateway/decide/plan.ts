@@ -16,7 +16,7 @@ import type { ReadMessage } from './read-message.ts';
 import type { ReadRequest } from './read-request.ts';
 import { forcedEpoch, type Settings } from './settings.ts';
 
-/** A request with the plan for it. The planner may take the next request meanwhile: nothing here changes with it. */
+/** A request with the plan for it. The planner may get the next request meanwhile: nothing here changes with it. */
 export interface PlannedRequest extends KnownRequest {
   readonly report: Report;
   readonly edits: readonly ReplaceEdit[];
@@ -45,7 +45,7 @@ export function planRequest(known: KnownRequest): PlannedRequest {
   const events: GatewayEvent[] = [];
   let progress = extend(known, isCold) ?? planAll(request, settings, { epochs: [...settings.epochs], isCold });
   const messages = request.listed.length;
-  // Recorded on this request, or on the same one before another message came.
+  // Recorded on this request, or on the same one with fewer messages.
   const turnStart = lastReply(request.listed);
   const isRecorded = progress.epochs.some((epoch) => epoch.messages > turnStart && epoch.before === undefined);
   if (progress.planner.report().record && !isRecorded) {
@@ -64,7 +64,9 @@ export function planRequest(known: KnownRequest): PlannedRequest {
   return {
     ...known,
     report: planner.report(),
-    ...{ edits, events, unrecorded: [...pending, ...events] },
+    edits,
+    events,
+    unrecorded: [...pending, ...events],
     segments: planner.ledger.segments,
     lastSigned: planner.ledger.lastSigned,
     hidden: edits.length > 0 ? planner.hidden.slice() : [],
@@ -79,13 +81,13 @@ const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 /** A planner with all messages appended, and the request that was sent before this one. */
 interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'arrivals' | 'checked' | 'answered' | 'shaped'> {}
 
-/** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
+/** Appends the new messages to the planner of the previous request. Undefined if that is not possible. */
 function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
   const { cached, listed } = request;
   if (!isExtendable || !cached?.isExtendable || cached.settings !== settings.key) return undefined;
   if (!takeEpochs(cached, settings.epochs) || !takePeriods(cached, settings.arrivals)) return undefined;
   const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
-  // A decision stays as it is, unless the cache has died since.
+  // A decision stays, unless the cache has expired since.
   if (isCold && fresh.length === 0) return undefined;
   const { planner, shaped, carried } = cached;
   for (const edit of carried) if (isArrival(edit.why)) shaped.set(edit.segment, edit);
@@ -94,14 +96,14 @@ function extend({ request, settings, isExtendable }: KnownRequest, isCold: boole
     planner.take(fresh, { isCold });
     return cached;
   }
-  // Requests in between went another way: the last of them is the one to compare with.
+  // Requests in between went to another gateway: the last of them is the one to compare with.
   planner.take(fresh.slice(0, missed));
   const answered = { last: requestBefore(planner, settings, lastReply(listed)) };
   planner.take(fresh.slice(missed), { isCold });
   return { ...cached, answered };
 }
 
-/** Hands epochs to the planner that were recorded since, on messages that it has yet to take. False if there are others. */
+/** Passes recorded epochs to the planner, if they are on messages that it does not have yet. False if there are others. */
 function takeEpochs({ epochs, listed }: CachedHistory, recorded: readonly EpochRecord[]): boolean {
   const keyOf = ({ messages, before }: EpochRecord): string => `${messages} ${before ?? ''}`;
   const known = new Set(epochs.map(keyOf));
@@ -161,7 +163,7 @@ function createPlanner(
   });
 }
 
-/** The request that was answered by the last reply, as a planner decided about it. */
+/** The request that the last reply answered, as a planner decided about it. */
 function requestBefore(planner: Planner<ReadMessage>, { wasMasked }: Settings, messages: number): SentRequest {
   const edits = wasMasked ? planner.ledger.edits().filter(isReplace) : [];
   return { edits: new Map(edits.map((edit) => [edit.segment, edit])), messages, tokens: planner.report().tokens };
@@ -169,7 +171,7 @@ function requestBefore(planner: Planner<ReadMessage>, { wasMasked }: Settings, m
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
 
-/** The number of messages in the request that was answered by this one's last reply. */
+/** The number of messages in the request that the last reply answered. */
 function lastReply(listed: readonly Listed[]): number {
   let index = newestTurn(listed);
   while (index > 0 && listed[index - 1]?.read.isReply) index -= 1;
@@ -177,8 +179,8 @@ function lastReply(listed: readonly Listed[]): number {
 }
 
 /**
- * Whether the provider's cache has died since the last request of this history, or the model is new to it and has none.
- * Where more than one reply is new to us, another gateway has served the conversation meanwhile: then it counts as warm.
+ * Whether the provider's cache has expired since the last request of this history, or the model is new and has no cache.
+ * If more than one reply is new to us, another gateway has served the conversation meanwhile: then it counts as warm.
  */
 function isCacheCold({ request, facts, conversation, settings }: KnownRequest): boolean {
   const { cached, listed, model, knownMessages } = request;
@@ -207,12 +209,18 @@ function unchangedTokens(
 
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, arrivals, checked, answered, shaped } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
-    ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, arrivals, checked, answered, shaped, carried: [], size },
+    ...progress,
+    body,
+    listed,
+    model,
+    settings: key,
+    overheadTokens,
+    isExtendable: true,
+    carried: [],
+    size,
   };
 }

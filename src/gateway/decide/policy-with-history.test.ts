@@ -65,7 +65,7 @@ describe('a settled policy', () => {
     expect(masks).toEqual(masksOf(policyWithHistory(make, periods)));
   });
 
-  it('waits longer where no marker can stand before an edit: more would be written again', () => {
+  it('waits longer if no marker can be placed before an edit: more would be written again', () => {
     const prices = { ...five, canMark: false };
     const firstAt = (policy: () => ReturnType<typeof breakEven>): number => {
       let turns = 1;
@@ -117,7 +117,7 @@ describe('a settled policy', () => {
   const markers = (lookBackBlocks: number): CacheLookup => ({ kind: 'markers', lookBackBlocks });
   const steps = (stepTokens: number): CacheLookup => ({ kind: 'prefix', stepTokens });
 
-  /** What an epoch would cost on each request after the first one. */
+  /** The cost of an epoch on each request after the first one. */
   function pricesAfterEpoch(lookup: CacheLookup, overheadTokens = 0): number[] {
     const policy = policyWithHistory(make, [{ fromTurn: 0, prices: { ...five, lookup } }], overheadTokens);
     const planner = new Planner(anthropic, { policy, parts: allParts });
@@ -130,7 +130,7 @@ describe('a settled policy', () => {
     return prices;
   }
 
-  it('prices what an epoch wrote anew from where the provider finds a marker', () => {
+  it('prices what an epoch wrote again from where the provider finds a marker', () => {
     const [marked = 0] = pricesAfterEpoch(markers(20));
     const [automatic = 0] = pricesAfterEpoch(steps(1));
     expect(automatic).toBeGreaterThan(0);

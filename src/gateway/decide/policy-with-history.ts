@@ -5,18 +5,18 @@ import { insideWindow, outsideWindow } from '../../plan/stages/mask.ts';
 import type { RecordedPolicy } from '../conversation/events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
 
-/** Prices and policy that hold from a turn on. */
+/** The prices and the policy from a turn on. */
 export interface Period {
   readonly fromTurn: number;
   readonly prices: MaskingPrices;
-  /** Undefined: the policy of now. */
+  /** Undefined: the current policy. */
   readonly policy?: RecordedPolicy | undefined;
 }
 
 /** Makes a policy for a price list. */
 export type MakePolicy = (prices: Prices) => Policy;
 
-/** A policy as it is recorded; undefined where only code can make it. */
+/** A policy as it is recorded; undefined if it cannot be recorded as data. */
 export function toRecorded(policy: Policy, { canMark: _place, ...prices }: MaskingPrices): RecordedPolicy | undefined {
   const spec = specOf(policy);
   if (!spec) return undefined;
@@ -29,7 +29,7 @@ function makerOf({ name, options, isPriced }: RecordedPolicy): MakePolicy {
   return (prices) => makePolicy({ name, options: isPriced ? { ...options, prices } : options });
 }
 
-/** A policy at all the prices that it is used with. Each is made once. */
+/** A policy at all the prices that it is used with. Each is created once. */
 class PolicyAtPrices {
   readonly #make: MakePolicy;
   readonly #made = new Map<MaskingPrices, Policy>();
@@ -71,16 +71,16 @@ interface State {
   readonly epochs: readonly Epoch[];
 }
 
-/** An epoch rewrites everything behind its first mask. */
+/** An epoch rewrites everything after its first mask. */
 interface Epoch {
   readonly first: Observation;
   readonly turns: number;
 }
 
 /**
- * A policy that changes during a conversation. Its prices change with the size of the request, since nothing is cached below
- * the provider's least size, and with the recorded settings; the policy changes with the options of the gateway. Earlier
- * requests are decided with the policy and the prices of their time, so no change takes back a mask.
+ * A policy that changes during a conversation. Its prices change with the size of the request, because nothing is cached below the
+ * provider's minimum size, and with the recorded settings. The policy changes with the options of the gateway. Earlier requests are decided
+ * with the policy and the prices of their time, so no change removes a mask.
  */
 export function policyWithHistory(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
   const stages = stagesOf(make, periods);
@@ -109,7 +109,7 @@ export function policyWithHistory(make: MakePolicy, periods: readonly Period[], 
   };
 }
 
-/** The words of placeholders and the size of results that were cut on arrival stay as the conversation began. */
+/** The wording of placeholders and the size of cut results stay as at the start of the conversation. */
 function sentBytesOf({ style, maxResultTokens, truncation }: Policy): Partial<Policy> {
   return {
     ...(style ? { style } : {}),
@@ -118,7 +118,7 @@ function sentBytesOf({ style, maxResultTokens, truncation }: Policy): Partial<Po
   };
 }
 
-/** Kinds of tools are read if any of the policies asks for them. */
+/** Kinds of tools are read if any of the policies uses them. */
 function toolUseIn(stages: readonly Stage[]): Pick<Policy, 'toolUse'> {
   const { toolUse } = stages.map(({ policies, prices }) => policies.at(prices)).findLast((one) => one.toolUse) ?? {};
   return toolUse ? { toolUse } : {};
@@ -127,9 +127,9 @@ function toolUseIn(stages: readonly Stage[]): Pick<Policy, 'toolUse'> {
 const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
 
 /**
- * The request as the provider's cache sees it: the text that it finds again before an edit. Where no marker can be placed
- * before the edit, it finds system prompt and tools only. A cache with markers finds the end of every request. Inside the
- * part that an epoch rewrote, it finds only our marker before the first mask, and only from near by.
+ * The request as the provider's cache sees it: the text that it finds before an edit. If no marker can be placed before the edit, it finds
+ * only system prompt and tools. A cache with markers finds the end of every request. Inside the part that an epoch rewrote, it finds only
+ * our marker before the first mask, and only from near by.
  */
 function asCached(request: RequestView, { prices, epochs, overheadTokens }: Caching): RequestView {
   if (!prices.canMark) return withTextBefore(request, () => overheadTokens);
@@ -144,7 +144,7 @@ function asCached(request: RequestView, { prices, epochs, overheadTokens }: Cach
   });
 }
 
-/** Not every block is a segment: this many of the blocks that the provider looks back are left out of the count. */
+/** Not every block is a segment, so the look-back is assumed to be this many blocks shorter. */
 const UNSEEN_BLOCKS = 2;
 
 function inSteps(request: RequestView, stepTokens: number): RequestView {
@@ -183,7 +183,7 @@ function withTextBefore(request: RequestView, textBefore: RequestView['textBefor
 function withEpoch(epochs: readonly Epoch[], mask: readonly number[], request: RequestView): readonly Epoch[] {
   if (mask.length === 0) return epochs;
   const masked = new Set(mask);
-  // A policy may name what is masked already, or is no result.
+  // A policy may name segments that are already masked, or are not results.
   const first = request.observations.find((one) => masked.has(one.segment) && request.maskable(one));
   if (!first) return epochs;
   return [...epochs.filter((epoch) => epoch.first.segment < first.segment), { first, turns: request.turns }];

@@ -13,36 +13,36 @@ import { readSaid, type Said, toTitle } from './task.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {
-  /** Without the cache markers in its results, which move from request to request. */
+  /** The message without the cache markers in its results, which move from request to request. */
   readonly message: object;
-  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has the task. */
+  /** The first line of the user's words in it, at most 80 characters. Empty if an earlier message has the task. */
   readonly title: string;
   readonly said: Said['kind'];
   /** The content of each result that can be replaced. */
   readonly results: ReadonlyMap<PlaceKey, ResultPlace>;
   /** Results that cannot be replaced, such as those with invalid UTF-8. */
   readonly fixed: ReadonlySet<PlaceKey>;
-  /** The originals of results, where those are not simply their text. */
+  /** The originals of results, if those are not just their text. */
   readonly originals: ReadonlyMap<PlaceKey, string>;
-  /** The blocks that may carry a cache marker. Undefined where no marker was found in the message. */
+  /** The blocks that may carry a cache marker. Undefined if no marker was found in the message. */
   readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
-  /** How much of its text the format of the wire reads. */
+  /** The share of its text that the format reads. */
   readonly share: ReadShare;
-  /** It names our tool `recall`, or brings it. */
+  /** Whether it names or declares our tool `recall`. */
   readonly hasRecall: boolean;
 }
 
-/** Names one result of a message: its part, or its field where there is only one. */
+/** Names one result of a message: its part, or its field if there is only one. */
 export type PlaceKey = string | number;
 
 export const placeKey = (path: readonly (string | number)[]): PlaceKey => path[1] ?? path[0] ?? '';
 
 /** The place of a result's content. */
 export interface ResultPlace extends Range {
-  /** The cache markers in a list, as they are written, each behind a comma. */
+  /** The cache markers in a list, as written, each after a comma. */
   readonly markers: string;
-  /** The member of the result that is replaced, where that is not all of it. */
+  /** The member of the result that is replaced, if that is not all of it. */
   readonly member?: string;
   /** Removed with the content. */
   readonly attachments?: Range;
@@ -58,13 +58,13 @@ export interface Reading {
 
 export interface ReadOptions {
   readonly viewer: Viewer<object>;
-  /** Takes the segments of one message after the other: a list for each would reserve room for many. */
+  /** Collects the segments of all messages: a separate list for each would reserve too much room. */
   readonly into: Segment[];
-  /** No message before it has the task. */
+  /** Whether no earlier message has the task. */
   readonly needsTitle: boolean;
 }
 
-/** Reads the message that was scanned last. Returns the reason where its request must pass through. */
+/** Reads the message that was scanned last. Returns the reason if its request must pass through. */
 export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTitle }: ReadOptions): Reading | Reason {
   const parsed = scan.parse(0);
   if (parsed === undefined) return 'not-json';
@@ -81,7 +81,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
   const said = needsTitle ? readSaid(segments) : NOT_ASKED;
   const read = {
     message,
-    title: toTitle(said.text),
+    title: needsTitle ? toTitle(said.text) : '',
     said: said.kind,
     results: results.results,
     fixed: results.fixed,
@@ -94,14 +94,14 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
   return { read, segments, hashed };
 }
 
-/** Agents list deferred tools in a system prompt or beside the user's words, and bring tools in items of their own. */
+/** Agents list deferred tools in a system prompt or next to the user's words, and declare tools in separate items. */
 function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
   return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecallTool));
 }
 const NOT_ASKED: Said = { text: '', kind: 'nothing' };
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
-/** In the names of all of them. */
+/** A part of the names of all cache markers. */
 const MARKER_SIGN = 'cache_';
 
 /** Stored texts and hashes must not change when a cache marker moves to another message. */
@@ -154,7 +154,7 @@ function readResults(context: Context): Results | Reason {
     if (!place || !scan.isUtf8(value)) fixed = new Set(fixed).add(key);
     else {
       results.set(key, place);
-      // As it was written, markers apart: `JSON.stringify` may write it otherwise.
+      // As written, without markers: `JSON.stringify` may write it differently.
       if (originals.has(key) && (scan.isList(value) || scan.isObject(value)))
         originals = new Map(originals).set(key, withoutMarkersIn(scan, value));
     }
@@ -165,7 +165,7 @@ function readResults(context: Context): Results | Reason {
 const MISSING = -1;
 const DUPLICATE = -2;
 
-/** The value at a path; DUPLICATE where an object on the way has a key twice, of which readers may take either. */
+/** The value at a path; DUPLICATE if an object on the way has a key twice: readers may use either. */
 function locate(scan: JsonScan, path: readonly (string | number)[]): number {
   let value = 0;
   for (const key of path) {
@@ -191,14 +191,15 @@ function hasDuplicate(members: readonly Member[]): boolean {
 
 /** Undefined for an object that cannot be replaced. */
 function placeOf({ wire, scan, hasMarkers }: Context, value: number): ResultPlace | typeof DUPLICATE | undefined {
+  const { start, end } = valueRange(scan, value);
   if (!scan.isObject(value))
-    return { ...valueRange(scan, value), markers: hasMarkers && scan.isList(value) ? markersIn(scan, value) : '' };
+    return { start, end, markers: hasMarkers && scan.isList(value) ? markersIn(scan, value) : '' };
   const members = scan.members(value);
   const { content, attachments, whole = [] } = wire.resultMembers ?? {};
   const replaced = members.find(({ name }) => name === content);
   if (!replaced) {
     const isWhole = members.some(({ name }) => name === 'type' || whole.includes(name));
-    return isWhole ? { ...valueRange(scan, value), markers: '' } : undefined;
+    return isWhole ? { start, end, markers: '' } : undefined;
   }
   if (memberValue(scan, value, replaced.name) === DUPLICATE) return DUPLICATE;
   const gone = members.find(({ name }) => name === attachments);
@@ -239,7 +240,7 @@ function withoutMarkersIn(scan: JsonScan, value: number): string {
   return text + scan.bytes.toString('utf8', from, scan.end(value));
 }
 
-/** Depends on the message alone, not on those before it: a viewer names the call of a result only where it saw the call. */
+/** Depends on the message alone, not on those before it: a viewer names the call of a result only if it saw the call. */
 export function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
   const { kind, text, callId, path, bound } = segment;
   if (kind !== 'observation') return { kind, text, callId };

@@ -26,7 +26,7 @@ import type { Reason } from './pass-through.ts';
 import { readMessage } from './read-message.ts';
 import { TaskFinder } from './task.ts';
 
-/** A field of the request beside its messages. */
+/** A field of the request other than its messages. */
 export interface Field extends Range {
   /** Undefined for system prompt and tools, of which only the size is known. */
   readonly value: unknown;
@@ -48,13 +48,13 @@ export interface ReadRequest {
   readonly hasRecall: boolean;
   readonly listed: readonly Listed[];
   readonly markers: Markers;
-  /** The view of all messages. Undefined where some of them were known before. */
+  /** The view of all messages. Undefined if some of them were known before. */
   readonly viewed: { readonly viewer: Viewer<object>; readonly messages: readonly ViewedMessage[] } | undefined;
   /** The first line of the task; may be empty. */
   readonly title: string;
-  /** The prefix of its first message that is no system prompt; empty where it has none. */
+  /** The prefix of its first message after the system prompt; empty if it has none. */
   readonly conversation: string;
-  /** The name of its session: by the id that the agent sent, else the prefix of the first message that says something. */
+  /** The name of its session: from the agent's id, otherwise the prefix of the first message with a task. */
   readonly session: string;
   /** The part of the session that it belongs to. */
   readonly part: string;
@@ -62,13 +62,13 @@ export interface ReadRequest {
   readonly cached: CachedHistory | undefined;
   /** The number of its messages that were sent before, to any model. */
   readonly knownMessages: number;
-  /** The same, where a longer request was sent before too. */
+  /** The same, including longer requests that were sent before. */
   readonly seenMessages: number;
   /** The next prefix of each cached history that is longer than this request, sent to the same model. */
   readonly laterPrefixes: readonly string[];
 }
 
-/** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
+/** Reads a request in one pass over its bytes. Parts that are known from an earlier request are only compared. */
 export function readRequest(
   request: GatewayRequest,
   memory: ConversationMemory,
@@ -95,7 +95,7 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
-/** One scan serves all requests: it keeps nothing between two values. */
+/** One scan for all requests: it keeps nothing between two values. */
 const scan = new JsonScan();
 
 class Reader {
@@ -134,7 +134,11 @@ class Reader {
     const histories = this.#histories.filter(({ listed }) => listed.length <= messages);
     const longer = this.#histories.filter((history) => history.listed.length > messages && history.model === model);
     return {
-      ...{ api, path, headers, model, isCountTokens },
+      api,
+      path,
+      headers,
+      model,
+      isCountTokens,
       wire: this.#wire,
       body: this.#body,
       fields: this.#fields,
@@ -220,7 +224,7 @@ class Reader {
     if (body[at] === CLOSE_LIST) return at + 1;
     for (;;) {
       const index = this.#listed.length;
-      const known = knownFrom(body, at, index, candidates ?? []);
+      const known = candidates && knownFrom(body, at, index, candidates);
       if (known) this.#viewed = undefined;
       const listed = known ?? this.#readOne(at, prefix, depth);
       if (typeof listed === 'string') return listed;
@@ -287,7 +291,7 @@ function knownFrom(
   return undefined;
 }
 
-/** An agent adds to its history and moves the marker on its last message: all before that is compared at once. */
+/** An agent adds to its history and moves the marker on its last message: everything before that is compared at once. */
 function knownRun(body: Buffer, at: number, index: number, history: CachedHistory): readonly Listed[] | undefined {
   const [first, last] = [history.listed[index], history.listed.at(-2)];
   if (!first || !last || first.start !== at || last.end <= first.end || last.end > body.length) return undefined;
@@ -305,7 +309,7 @@ function isSame(body: Buffer, at: number, history: CachedHistory, { start, end }
   return to <= body.length && body.compare(history.body, start, end, at, to) === 0;
 }
 
-/** The histories that still say the same, or have said nothing yet. */
+/** The histories that are still equal, or have no messages yet. */
 function alike(histories: readonly CachedHistory[], said: readonly Listed[]): readonly CachedHistory[] {
   const isAlike = ({ listed }: CachedHistory): boolean => {
     const last = Math.min(listed.length, said.length) - 1;
@@ -314,7 +318,7 @@ function alike(histories: readonly CachedHistory[], said: readonly Listed[]): re
   return histories.every(isAlike) ? histories : histories.filter(isAlike);
 }
 
-/** The one that knows most messages; of several, the one used last. */
+/** The history with the most messages; of several, the most recently used. */
 function longest(histories: readonly CachedHistory[]): CachedHistory | undefined {
   return histories.reduce<CachedHistory | undefined>(
     (best, history) => (best && best.listed.length >= history.listed.length ? best : history),
@@ -322,7 +326,7 @@ function longest(histories: readonly CachedHistory[]): CachedHistory | undefined
   );
 }
 
-/** The first piece behind so many messages. */
+/** The prefixes of the first piece after a number of messages. */
 function prefixBehind({ listed }: CachedHistory, messages: number): readonly string[] {
   return listed.find(({ prefixes }, i) => i >= messages && prefixes.length > 0)?.prefixes.slice(0, 1) ?? [];
 }

@@ -3,7 +3,7 @@ import { breakEven } from '../../plan/policies/break-even.ts';
 import { never } from '../../plan/policies/never.ts';
 import type { EpochRecord, Policy } from '../../plan/policy.ts';
 import { priceLists } from '../../plan/prices.ts';
-import type { Found, GatewayEvent, RecordedPolicy, SettingsEvent, SettledPrices } from '../conversation/events.ts';
+import type { Found, GatewayEvent, RecordedPolicy, RecordedPrices, SettingsEvent } from '../conversation/events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
 import { arrivalOf, arrivalPeriods } from './arrival-periods.ts';
 import type { Facts } from './decision.ts';
@@ -12,20 +12,20 @@ import type { ReadRequest } from './read-request.ts';
 
 /** The settings that a conversation is planned with. */
 export interface Settings {
-  /** Equal for planners that were made with the same settings. */
+  /** Equal for planners with the same settings. */
   readonly key: string;
-  /** Made on demand: most requests extend the planner of the last one. */
+  /** Created on demand: most requests extend the planner of the last one. */
   policy(): Policy;
   readonly recall: boolean;
   readonly overheadTokens: number;
   readonly keepSigned: boolean;
   readonly epochs: readonly EpochRecord[];
-  /** How results are made smaller when they first go out. */
+  /** How results are made smaller when they are first sent. */
   readonly arrivals: readonly ArrivalPeriod[];
-  /** The results that went out as they came, and stay so. */
+  /** The results that were sent whole, and stay whole. */
   readonly sentWhole: ReadonlySet<number>;
   readonly isOff: boolean;
-  /** A request of it to this model is known to have carried edits. */
+  /** Whether a request of the conversation to this model is known to have carried edits. */
   readonly wasMasked: boolean;
   /** The prices that the policy uses now. */
   readonly prices: MaskingPrices;
@@ -61,10 +61,15 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   return {
     key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), ...kept]),
     policy: () => (isOff ? never() : policyWithHistory(make, periods, overheadTokens)),
-    ...{ recall, overheadTokens, keepSigned, isOff, prices, sentWhole },
+    recall,
+    overheadTokens,
+    keepSigned,
+    isOff,
+    prices,
+    sentWhole,
     arrivals: isOff ? [] : arrivalPeriods(request.listed, recorded, now),
     wasMasked: first !== undefined,
-    // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
+    // A forced epoch masks whatever the policy says, so `hands-off` must end its replay too: the original is sent.
     epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
     event: isNew
       ? { kind: 'settings', ...place, ...toSettings({ prices, policy, arrival }), recall, overheadTokens }
@@ -74,7 +79,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
 
 const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
 
-/** Recorded alike at all prices. Made once: to make a policy takes as long as to read a small request. */
+/** Recorded in the same way at all prices. Created once: creating a policy takes as long as reading a small request. */
 const DEFAULT_POLICY = recordable(breakEvenAt, { ...priceLists.none, canMark: true });
 
 /** The parts of a policy that are recorded, and the size to which it cuts results. */
@@ -92,14 +97,14 @@ interface Changing {
 }
 
 function toSettings({ prices, policy, arrival }: Changing): Pick<SettingsEvent, 'prices' | 'policy' | 'arrival'> {
-  return { prices: toSettled(prices), ...(policy ? { policy } : {}), ...(arrival ? { arrival } : {}) };
+  return { prices: toRecordedPrices(prices), ...(policy ? { policy } : {}), ...(arrival ? { arrival } : {}) };
 }
 
 interface Given {
   readonly replayed: readonly Found[];
   readonly prices: MaskingPrices;
   readonly place: EventPlace;
-  /** The original goes out, whatever is decided. */
+  /** Whether the original is sent, whatever is decided. */
   readonly isUnsent: boolean;
 }
 
@@ -110,9 +115,9 @@ export interface FoundSettings extends Found {
   readonly event: SettingsEvent;
 }
 
-/** Events of the first version did not record the lookup: lists that need markers had it by their name, others had none. */
+/** Events of the first version did not record the lookup: lists with markers had it by their name, others had none. */
 function withLookup(found: FoundSettings): FoundSettings {
-  const { prices } = found.event as { prices: Partial<SettledPrices> };
+  const { prices } = found.event as { prices: Partial<RecordedPrices> };
   if (prices.lookup) return found;
   const named = Object.values(priceLists).find(({ name }) => name === prices.name)?.lookup;
   const lookup = named?.kind === 'markers' ? named : priceLists.none.lookup;
@@ -125,35 +130,46 @@ function nearly(tokens: number, known: number | undefined): number {
 }
 
 /** Compares prices by the fields that are recorded. */
-const toKey = ({ fromTurn, prices, policy }: Period): unknown => [fromTurn, toSettled(prices), policy];
+const toKey = ({ fromTurn, prices, policy }: Period): unknown => [fromTurn, toRecordedPrices(prices), policy];
 
-const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: MaskingPrices): SettledPrices => ({
+const toRecordedPrices = ({
   name,
   read,
   write,
-  // JSON knows no infinity.
+  lifeMs,
+  leastTokens,
+  lookup,
+  canMark,
+}: MaskingPrices): RecordedPrices => ({
+  name,
+  read,
+  write,
+  // JSON has no infinity.
   lifeMs: Math.min(lifeMs, Number.MAX_SAFE_INTEGER),
   leastTokens,
   lookup,
   canMark,
 });
 
-/** An event without a policy was recorded under one that only code can make, or before policies were recorded. */
+/** An event without a policy was recorded under a policy that is not data, or before policies were recorded. */
 function isChanged(last: SettingsEvent, { prices, policy, arrival }: Changing): boolean {
   const isSamePolicy = !last.policy || isSame(last.policy, policy);
   const isSameArrival = isSame(last.arrival, arrival);
-  return !isSamePolicy || !isSameArrival || !isSame(toSettled(last.prices as MaskingPrices), toSettled(prices));
+  return (
+    !isSamePolicy || !isSameArrival || !isSame(toRecordedPrices(last.prices as MaskingPrices), toRecordedPrices(prices))
+  );
 }
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 /**
- * The first settings that were recorded hold from the start, each later one from the next turn on: the request may have
+ * The first recorded settings apply from the start, each later one from the next turn on: the request may have
  * been sent before, at the old price.
  */
 function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], { now, policy }: Now): Period[] {
   const changes = recorded.map(({ event, messages }) => ({
-    ...{ messages, prices: event.prices as MaskingPrices },
+    messages,
+    prices: event.prices as MaskingPrices,
     policy: isSame(event.policy, policy) ? undefined : event.policy,
   }));
   if (now) changes.push({ messages: request.listed.length, prices: now, policy: undefined });
@@ -165,7 +181,7 @@ function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], { n
 }
 
 interface Now {
-  /** The prices of this request, if they are to be recorded. */
+  /** The prices of this request, if they must be recorded. */
   readonly now: MaskingPrices | undefined;
   readonly policy: RecordedPolicy | undefined;
 }
@@ -179,7 +195,7 @@ function turnsOf({ wire, listed }: ReadRequest): number[] {
   });
 }
 
-/** A forced epoch masks all that its window lets go. */
+/** A forced epoch masks everything outside its window. */
 const ALL = Number.MAX_SAFE_INTEGER;
 
 function epochOf({ kind }: GatewayEvent, messages: number): EpochRecord[] {

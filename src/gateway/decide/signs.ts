@@ -11,7 +11,7 @@ export type RequestSigns = Omit<HarmSigns, 'isFinal'>;
 const NONE: RequestSigns = { results: 0, failed: 0, repeated: 0, recalls: 0 };
 
 export interface SignsOptions {
-  /** Other processes may have had the request before this one. */
+  /** Whether other processes may have had the previous request. */
   readonly isStoreShared: boolean;
 }
 
@@ -26,13 +26,13 @@ export function signsOf({ basis }: Decision, options: SignsOptions): RequestSign
   for (let i = segments.length - 1; i >= 0 && (segments[i] as Segment).message >= from; i--) {
     const result = segments[i] as Segment;
     const read = listed[result.message]?.read;
-    // Tools that the provider runs have their results in the reply. A planner may have taken the next request meanwhile.
+    // Tools that the provider runs have their results in the reply. The planner may have the next request by now.
     if (result.kind !== 'observation' || !read || read.isReply) continue;
     const call = callOf(segments, i, taken);
     taken.add(call);
     const isRecall = isRecallName(result.tool ?? segments[call]?.tool ?? '');
     signs.results += 1;
-    // A recalled text may tell of a failure that was counted when it happened.
+    // A recalled text may contain a failure that was counted when it happened.
     if (isRecall ? result.isError : failureOf({ isError: result.isError === true, text: result.text }))
       signs.failed += 1;
     if (isRecall) signs.recalls += 1;
@@ -42,8 +42,8 @@ export function signsOf({ basis }: Decision, options: SignsOptions): RequestSign
 }
 
 /**
- * The first message that no request had before. A retry has none. Where it is not known what was sent before, and where another
- * process may have counted what this one has not seen, only the results behind the last reply are new.
+ * The first message that no request had before. A retry has none. If earlier requests are unknown, or another process may have counted
+ * results that this one has not seen, only the results after the last reply are new.
  */
 function firstNew(listed: readonly Listed[], seen: number, { isStoreShared }: SignsOptions): number {
   let afterReply = listed.length;
@@ -51,7 +51,7 @@ function firstNew(listed: readonly Listed[], seen: number, { isStoreShared }: Si
   return isStoreShared || seen === 0 ? Math.max(seen, afterReply) : seen;
 }
 
-/** The call that a result answers: the last one of its id that is not taken; -1 where there is none. */
+/** The call that a result answers: the last unanswered one with its id; -1 if there is none. */
 function callOf(segments: readonly Segment[], result: number, taken: ReadonlySet<number>): number {
   const { callId } = segments[result] as Segment;
   if (callId === undefined) return -1;

@@ -13,15 +13,15 @@ import type { Decision, Explanation, Facts, GatewayRequest } from './decision.ts
 import { UNCHANGED } from './pass-through.ts';
 import { readSaid, TaskFinder } from './task.ts';
 
-/** A larger request is read like all others, since the part that came before need not be read again. */
+/** A larger request is read like all others, because known parts need not be read again. */
 const MOST_BYTES = 16 * 1024;
 
 /** With these fields the provider keeps or changes the history. Such a request is read, so that its receipt gives the reason. */
 const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 'context_management'];
 
 /**
- * Decides about small talk: a short request without any tool result. Nothing in it can be masked, whatever the policy, so
- * it is not planned, and nothing of it is kept. Undefined for all other requests.
+ * Decides about small talk: a short request without any tool result. Nothing in it can be masked, whatever the policy, so it is not
+ * planned, and nothing of it is kept. Undefined for all other requests.
  */
 export function decideSmallTalk(
   { api, path, headers, body: bytes }: GatewayRequest,
@@ -38,7 +38,7 @@ export function decideSmallTalk(
   if ((model?.length ?? 0) > requestLimits.modelChars) return undefined;
   const begun = beginningOf(wire, inner[wire.messages], firstPrefix(api));
   if (!begun) return undefined;
-  // A rough size will do: the provider counts.
+  // A rough size is enough: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
   const list = providerPrices ?? pricesFor(wire, model, { priceBook });
   const billed = prices ?? (tokens < list.leastTokens ? priceLists.none : list);
@@ -80,7 +80,7 @@ export function decideSmallTalk(
 const NOTHING: readonly never[] = [];
 
 interface Beginning {
-  /** The prefix of the first message that is no system prompt. */
+  /** The prefix of the first message after the system prompt. */
   readonly conversation: string;
   readonly task: TaskFinder;
 }
@@ -98,7 +98,7 @@ function beginningOf(wire: Wire, messages: unknown, start: string): Beginning | 
     prefix = nextPrefixes(prefix, segments).at(-1) ?? prefix;
     if (prefix !== start) conversation ||= prefix;
     const { text, kind } = readSaid(segments);
-    // The receipt makes a title of it, once for each conversation.
+    // The receipt makes the title from it, once for each conversation.
     task.add({ title: text, said: kind, isReply: viewer.isReply }, prefix);
     if (!task.isLooking) break;
   }

@@ -3,9 +3,9 @@ import { quote } from '../../text.ts';
 
 /** The words of a user in one message. */
 export interface Said {
-  /** The first words that are the user's own; else whatever was said. Empty where the user says nothing. */
+  /** The first words of the user's own, otherwise any words. Empty if there are none. */
   readonly text: string;
-  /** `set-up`: only a set-up text of an agent that we know. `tags`: only tagged blocks. */
+  /** `set-up`: only a known set-up text of an agent. `tags`: only tagged blocks. */
   readonly kind: 'task' | 'set-up' | 'tags' | 'nothing';
 }
 
@@ -34,13 +34,13 @@ const SET_UPS = [
   /^This is the [\w ]{1,40}\. We are setting up the context for our chat\./,
 ];
 
-/** Whether an agent put this text in the place of the history before it. The first 80 characters tell. */
+/** Whether an agent replaced the history before it by this text. The first 80 characters decide. */
 export const isSummary = (text: string): boolean => SUMMARIES.some((pattern) => pattern.test(text));
 
-/** How agents begin a summary of their own, some models with their thoughts before it. */
+/** The beginnings of agents' own summaries. Some models put their thoughts first. */
 const SUMMARIES = [/^<(?:scratchpad|state_snapshot)>/, /^The conversation history before this point was compacted\b/];
 
-/** Whether a text is one tagged block after the other, such as `<system-reminder>…</system-reminder>`. */
+/** Whether a text has only tagged blocks, such as `<system-reminder>…</system-reminder>`. */
 function isAllTagged(text: string): boolean {
   let rest = text.trim();
   while (rest !== '') {
@@ -56,7 +56,7 @@ function isAllTagged(text: string): boolean {
 /** The first line of a text, at most 80 characters. */
 export const toTitle = (text: string): string => quote(text.trimStart().split('\n', 1)[0] ?? '', 80);
 
-/** Finds the first message that says something, among messages that are shown to it in their order. */
+/** Finds the first message with a task, among messages that are added in order. */
 export class TaskFinder {
   #title = '';
   #prefix = '';
@@ -72,14 +72,14 @@ export class TaskFinder {
     return this.#title;
   }
 
-  /** The prefix of the message with the task. Empty where none was found. */
+  /** The prefix of the message with the task. Empty if none was found. */
   get prefix(): string {
     return this.#prefix;
   }
 
   /**
-   * A set-up text that we know may be answered before the task comes. After any other answer the search ends: a prompt that is
-   * all in tags is the task itself, and a conversation must not get another name when the user goes on.
+   * A known set-up text may be answered before the task comes. After any other answer the search ends: a prompt that is all in tags is
+   * the task itself, and a conversation must not get another name when the user continues.
    */
   add({ title, said, isReply }: TitledMessage, prefix: string): void {
     if (this.#isDone) return;

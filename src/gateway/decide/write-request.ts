@@ -11,7 +11,7 @@ import { byteEdits, changedSince, checkEdits } from './edits.ts';
 import { type HoldReason, reasonToAddNone } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
 
-/** A request as it goes out. */
+/** A request as it is sent. */
 export interface WrittenRequest extends Outgoing {
   /** The edits that it carries. */
   readonly edits: readonly ReplaceEdit[];
@@ -21,11 +21,11 @@ export interface WrittenRequest extends Outgoing {
   readonly marker: PlacedMarker | undefined;
   /** The reason why it carries fewer edits than planned; undefined if it carries all. */
   readonly heldBack: 'law' | 'bound-thinking' | HoldReason | undefined;
-  /** The segments of new results that go out as they came, though they could have been made smaller, or would be in a replay. */
+  /** The segments of new results that are sent whole, though they could have been made smaller, or would be in a replay. */
   readonly sentWhole: readonly number[];
 }
 
-/** Writes a plan into the bytes of its request, or the part of it that may go out. */
+/** Writes a plan into the bytes of its request, or the part of it that may be sent. */
 export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefined): WrittenRequest {
   const { request, broken, history } = planned;
   const sent = history.answered.last.edits;
@@ -46,7 +46,10 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
   return {
     body: changes.length > 0 ? splice(request.body, changes) : undefined,
     headers: optIn?.headers ?? {},
-    ...{ edits, changed, optIn, marker },
+    edits,
+    changed,
+    optIn,
+    marker,
     heldBack,
     sentWhole: wholeResults(planned, edits, heldBack !== undefined),
   };
@@ -55,7 +58,7 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
 /** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
 
-/** The edit of a result in the last request that was answered, or as it first went out. */
+/** The edit of a result in the last answered request, or when it was first sent. */
 export const sentEdit = ({ history }: PlannedRequest, segment: number): ReplaceEdit | undefined =>
   history.answered.last.edits.get(segment) ?? history.shaped.get(segment);
 
@@ -63,7 +66,7 @@ export const sentEdit = ({ history }: PlannedRequest, segment: number): ReplaceE
 const isLawful = ({ request, history, edits: all }: PlannedRequest, edits: readonly ReplaceEdit[]): boolean =>
   edits === all || checkEdits(request, history, edits) === undefined;
 
-/** The edits that go out while new masks wait. */
+/** The edits that are sent while new masks wait. */
 function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
   const stored = hold === 'too-many-events' ? () => false : isStoredIn(planned);
   const isRetry = hold === 'store-slow' || hold === 'store-failed';
@@ -71,7 +74,7 @@ function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceE
     const before = sentEdit(planned, edit.segment);
     const isFirm = isArrival(edit.why) ? mayGoOut(planned, edit) : isRecorded(planned) || before?.text === edit.text;
     if (stored(edit) && isFirm && hasBegun(planned)) return [edit];
-    // A full store takes texts again that it had: the edits that were sent stay.
+    // A full store accepts texts again that it had: the edits that were sent stay.
     return before && (!isRetry || stored(before)) ? [before] : [];
   });
   return inOrder(planned, allowed);
@@ -88,13 +91,13 @@ function isStoredIn({ conversation, hidden }: PlannedRequest): (edit: ReplaceEdi
 const isRecorded = ({ unrecorded, settings }: PlannedRequest): boolean =>
   unrecorded.every((event) => settings.wasMasked && event === settings.event);
 
-/** The first settings of a conversation are recorded. */
+/** Whether the first settings of a conversation are recorded. */
 const hasBegun = ({ unrecorded, settings }: PlannedRequest): boolean =>
   settings.wasMasked || !unrecorded.some(({ kind }) => kind === 'settings');
 
 /**
- * Whether a result that is made smaller on arrival is so in a plan without the epochs that are taken back. Those may have taken
- * references out of a new one.
+ * Whether a result that is made smaller on arrival is the same in a plan without the withdrawn epochs. Those may have removed
+ * references from a new one.
  */
 const mayGoOut = (planned: PlannedRequest, { segment }: ReplaceEdit): boolean =>
   sentEdit(planned, segment) !== undefined || !planned.unrecorded.some(isEpoch);
@@ -109,7 +112,7 @@ function withoutNewMasks(planned: PlannedRequest, edits: readonly ReplaceEdit[])
   return inOrder(planned, allowed);
 }
 
-/** A result may refer to lines of one before it as that was planned: behind one that goes out whole, all new ones do. */
+/** A result may refer to lines of an earlier planned one. So after one that is sent whole, all new ones are sent whole. */
 function inOrder(planned: PlannedRequest, allowed: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
   const isNew = ({ segment, why }: ReplaceEdit): boolean => isArrival(why) && !sentEdit(planned, segment);
   const missing = planned.edits.find((edit) => isNew(edit) && !allowed.includes(edit));
@@ -118,7 +121,7 @@ function inOrder(planned: PlannedRequest, allowed: readonly ReplaceEdit[]): read
 
 const isEpoch = ({ kind }: GatewayEvent): boolean => kind === 'cold-cache' || kind === 'over-limit';
 
-/** The new results that go out as they came, if any of them could have been made smaller. */
+/** The new results that are sent whole, if any of them could have been made smaller. */
 function wholeResults(planned: PlannedRequest, edits: readonly ReplaceEdit[], isHeldBack: boolean): readonly number[] {
   const { request, segments, hidden, unrecorded } = planned;
   const { turn: last } = segments.at(-1) ?? { turn: 0 };
@@ -128,7 +131,7 @@ function wholeResults(planned: PlannedRequest, edits: readonly ReplaceEdit[], is
   const first = newestTurn(request.listed);
   const isNew = (segment: number): boolean => (segments[segment] as Segment).message >= first;
   const isLeftOut = planned.edits.some(({ segment, why }) => isArrival(why) && isNew(segment) && isWhole(segment));
-  // An epoch that is taken back may have taken references out of a new result: a replay without it would not.
+  // A withdrawn epoch may have removed references from a new result: a replay without it would not.
   if (!isLeftOut && !unrecorded.some(isEpoch)) return [];
   const whole: number[] = [];
   for (let i = segments.length - 1; i >= 0 && isNew(i); i--)
@@ -136,7 +139,7 @@ function wholeResults(planned: PlannedRequest, edits: readonly ReplaceEdit[], is
   return whole;
 }
 
-/** A cache marker just before the first block that the provider has not seen like this. */
+/** A cache marker just before the first block that is new to the provider. */
 function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined): PlacedMarker | undefined {
   const { request, segments, history } = planned;
   if (!request.wire.placesMarkers) return undefined;
@@ -145,11 +148,11 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
 }
 
-/** Whether signed thinking is behind a change of this request, or was behind a mask when it was written. */
+/** Whether signed thinking comes after a change of this request, or came after a mask when it was written. */
 function mustOptIn(planned: PlannedRequest, edits: readonly ReplaceEdit[]): boolean {
   if (!isThinkingBound(planned)) return false;
   const texts = new Map(edits.map(({ segment, text }) => [segment, text]));
-  // A result that was made smaller when it first went out was so when the thinking behind it was written.
+  // A result that was made smaller when it was first sent already had this text when the thinking after it was written.
   const isKept = ({ segment, why, text }: ReplaceEdit): boolean => isArrival(why) && texts.get(segment) === text;
   const wasRefused = planned.found.some(({ event }) => event.kind === 'bound-thinking');
   const all = [...edits, ...planned.history.answered.last.edits.values()];
@@ -170,7 +173,7 @@ function isThinkingBound({ request, found, lastSigned }: PlannedRequest): boolea
   return boundThinking.isBound(request.model) || found.some(({ event }) => event.kind === 'bound-thinking');
 }
 
-/** Before it was left alone, for another model, or, as far as this gateway can know, before the store failed. */
+/** Whether it was edited before `hands-off`, for another model, or possibly before the store failed. */
 function wasEditedElsewhere({ request, facts, found }: PlannedRequest): boolean {
   if (facts.storeTrouble) return true;
   return found.some(({ event }) =>

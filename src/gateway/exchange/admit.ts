@@ -9,7 +9,7 @@ export interface Admitted {
   readonly route: Route;
 }
 
-/** Checks the token, Host and Origin, the path, and that the request is not our own. Else: the gateway's own answer. */
+/** Checks the token, Host and Origin, the path, and that the request is not our own. Returns the gateway's own answer if a check fails. */
 export function admit(
   context: GatewayContext,
   { method, url, headers }: Pick<Client, 'method' | 'url' | 'headers'>,
@@ -34,7 +34,7 @@ const NO_WEBSOCKET = 'Palimpsest speaks plain HTTP and has no WebSocket: send th
 
 const denied = (status: number, type: string, message: string): OwnAnswer => ({ status, failure: { type, message } });
 
-/** Other protocols that a client offers, such as h2c, may be ignored (RFC 9110, 7.8): then it goes on with plain HTTP. */
+/** Other protocols that a client offers, such as h2c, may be ignored (RFC 9110, 7.8): then it continues with plain HTTP. */
 const isWebSocket = ({ upgrade }: Client['headers']): boolean =>
   upgrade !== undefined && /\bwebsocket\b/i.test(String(upgrade));
 

@@ -10,11 +10,11 @@ export function answerError(response: ServerResponse, status: number, error: Api
   answerJson(response, status, { error });
 }
 
-/** Answers in JSON. Never throws, so that it is safe in a catch: where it cannot answer, it ends the connection. */
+/** Answers in JSON. Never throws, so it is safe in a catch: if it cannot answer, it ends the connection. */
 export function answerJson(response: ServerResponse, status: number, value: object): void {
   try {
     const text = Buffer.from(JSON.stringify(value));
-    // The reason is given: one that an upstream sent may still be set on this response.
+    // The reason is set explicitly: one from an upstream may still be set on this response.
     response.writeHead(status, STATUS_CODES[status] ?? '', {
       'content-type': 'application/json; charset=utf-8',
       'content-length': text.length,
@@ -27,7 +27,7 @@ export function answerJson(response: ServerResponse, status: number, value: obje
   }
 }
 
-/** Answers in the place of an upstream, in the shape in which the clients of all providers look for a message. */
+/** Answers in place of an upstream, in a shape in which the clients of all providers find the message. */
 export function answerFailure(
   response: ServerResponse,
   status: number,

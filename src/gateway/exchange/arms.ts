@@ -5,13 +5,13 @@ import { type ArmFacts, type Assignment, TREATED } from '../conversation/arm.ts'
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import { linksOf, newLinksOf } from '../decide/continuation.ts';
-import { armRecordOf, headerSession, type Opened, toArm } from '../decide/decide.ts';
-import type { Decision, GatewayRequest } from '../decide/decision.ts';
+import { armRecordOf, type Opened, toArm } from '../decide/decide.ts';
+import type { Decision } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import type { Patience, StoreGate } from './store-gate.ts';
 
-/** Which sessions are only measured. */
+/** The sessions that are only measured. */
 export interface ArmOptions {
   /** The share of new sessions that is held out, 0 to 1. */
   readonly holdout: number;
@@ -22,22 +22,22 @@ export interface ArmOptions {
 interface KnownArm {
   readonly assignment: Assignment;
   readonly isRecorded: boolean;
-  /** Read from the store. Until then, another gateway may have recorded a different one at the same time. */
+  /** Whether it was read from the store. Until then, another gateway may have recorded a different one at the same time. */
   readonly isConfirmed: boolean;
   /** The time of the last `touch` of the store. */
   readonly touchedAt: number;
-  /** How many requests had results that this process recorded as links to it. */
+  /** The number of requests whose results this process recorded as links to it. */
   readonly links: number;
 }
 
-/** The arms of a tenant's sessions, by the names of these. */
+/** The arms of a tenant's sessions, by name. */
 export type ArmCache = LruMap<string, KnownArm>;
 
 export const createArmCache = (): ArmCache => new LruMap(memoryLimits.conversations);
 
 const isOn = ({ holdout, isShadow }: ArmOptions): boolean => holdout > 0 || isShadow;
 
-/** The decision about small talk with the arm of its session. Undefined where the store has to be asked for it. */
+/** The decision about small talk with the arm of its session. Undefined if the store has to be asked for it. */
 export function withKnownArm(context: GatewayContext, tenant: string, decision: Decision): Decision | undefined {
   const known = context.tenants.arms(tenant).get(decision.session);
   const hasId = decision.session !== decision.part;
@@ -45,26 +45,33 @@ export function withKnownArm(context: GatewayContext, tenant: string, decision: 
   return { ...decision, ...toArm(known.assignment) };
 }
 
-/** The decision to let a request pass unread, with the session that its headers name and the arm that is recorded for it. */
-export async function unread(context: GatewayContext, { tenant, gate, request, decision }: Unread): Promise<Decision> {
-  const session = headerSession(request);
-  const known =
-    context.tenants.arms(tenant).get(session)?.assignment ?? (session && (await recordedArm(gate, session)));
-  return { ...decision, session, ...toArm(known || unknownArm(context.armOptions)) };
+/** The arm of a session with an unread request: the recorded one, otherwise that of the options. */
+export async function armOfUnread(
+  context: GatewayContext,
+  { tenant, session, gate, patience }: Unread,
+): Promise<Assignment> {
+  const arms = context.tenants.arms(tenant);
+  const known = arms.get(session)?.assignment;
+  if (known || !session || typeof gate === 'string') return known ?? unknownArm(context.armOptions);
+  const found = await gate.session(session, patience);
+  if (typeof found === 'string' || !found.assignment) return unknownArm(context.armOptions);
+  arms.set(session, recordedArm(context, found.assignment));
+  return found.assignment;
 }
 
-interface Unread {
-  readonly tenant: string;
-  gate(): Promise<StoreGate | StoreTrouble>;
-  readonly request: Pick<GatewayRequest, 'api' | 'headers'>;
-  readonly decision: Decision;
+interface Unread extends Pick<Asked, 'gate' | 'tenant'> {
+  /** Empty if it is not known. */
+  readonly session: string;
+  readonly patience: Patience;
 }
 
-async function recordedArm(open: Unread['gate'], session: string): Promise<Assignment | undefined> {
-  const gate = await open();
-  const found = typeof gate === 'string' ? gate : await gate.session(session);
-  return typeof found === 'string' ? undefined : found.assignment;
-}
+const recordedArm = ({ now }: GatewayContext, assignment: Assignment): KnownArm => ({
+  assignment,
+  isRecorded: true,
+  isConfirmed: true,
+  touchedAt: now(),
+  links: 0,
+});
 
 /** The arm of a session that is not drawn. */
 const unknownArm = ({ isShadow }: ArmOptions): Assignment => (isShadow ? { arm: 'shadow' } : TREATED);
@@ -74,11 +81,11 @@ interface Asked {
   readonly tenant: string;
   readonly opened: Opened;
   readonly credential: string | undefined;
-  /** Not there: the usual. */
+  /** Undefined: the usual wait. */
   readonly patience: Patience | undefined;
 }
 
-/** Asks the store for the arm of a session. Where it has none, the session gets the arm of the options. */
+/** Asks the store for the arm of a session. If it has none, the session gets the arm of the options. */
 export async function learnArm(context: GatewayContext, asked: Asked): Promise<ArmFacts> {
   const { gate, tenant, opened, patience } = asked;
   const { session } = opened;
@@ -96,7 +103,7 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   }
   const { assignment, hasBegun } = found;
   if (assignment) {
-    arms.set(session, { assignment, isRecorded: true, isConfirmed: true, touchedAt: context.now(), links: 0 });
+    arms.set(session, recordedArm(context, assignment));
     return { ...facts, recorded: assignment };
   }
   if (known) return facts;
@@ -105,7 +112,7 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   return { ...facts, starting: await draw(asked, gate, holdout) };
 }
 
-/** After a compaction, an agent that sends no id may have kept tool results. They tell which session goes on, and its arm. */
+/** After a compaction, an agent that sends no id may have kept tool results. They show which session continues, and its arm. */
 async function armOfRoot(gate: StoreGate, { read }: Opened): Promise<Assignment | undefined> {
   const links = typeof read === 'string' ? [] : linksOf(read);
   const linked = links.length === 0 ? undefined : await gate.linked(links);
@@ -114,7 +121,7 @@ async function armOfRoot(gate: StoreGate, { read }: Opened): Promise<Assignment 
   return typeof found === 'object' && found.assignment ? { root: linked.session, ...found.assignment } : undefined;
 }
 
-/** A session that had masks before there was a holdout is not drawn, nor one where the key is not known. */
+/** A session that had masks before there was a holdout is not drawn. Nor is one if the key is unknown. */
 async function draw({ opened, credential, patience }: Asked, gate: StoreGate, holdout: number): Promise<Assignment> {
   await gate.learnSecret(patience);
   const { session } = opened;
@@ -143,7 +150,7 @@ export async function keepArm(
   const isPlain = assignment.arm === 'treated' && assignment.share === undefined;
   if (!known?.isConfirmed) {
     const isWanted = isOn(context.armOptions) || !isPlain;
-    // A session that was drawn must not be recorded as one that was not, because the store was slow to tell.
+    // A slow store must not cause a drawn session to be recorded as one that was not.
     const mayRecord = typeof gate !== 'string' && !(trouble && isPlain);
     const isRecorded =
       mayRecord &&

@@ -13,9 +13,9 @@ export interface BoundedStore extends Store {
 }
 
 /**
- * A store in memory that holds at most `maxBytes`. To make room, a put deletes the sessions that were unused for longest, and
- * never its own: a put that does not fit beside the other texts of its conversation is refused. The next request of a
- * conversation carries the originals, and stores again what was deleted.
+ * A store in memory that holds at most `maxBytes`. To make room, a put deletes the least recently used sessions, and never its own: a put
+ * that does not fit with the other texts of its conversation is refused. The next request of a conversation carries the originals, and
+ * stores deleted texts again.
  */
 export function createBoundedStore(maxBytes: number): BoundedStore {
   const store = createMemoryStore();
@@ -30,7 +30,7 @@ export function createBoundedStore(maxBytes: number): BoundedStore {
     const isKept = keptBy(items);
     const kept = sizes.bytesOf(isKept);
     if (kept + wanted > maxBytes) throw fullError(kept + wanted, maxBytes);
-    // After a deletion, conversations store their texts again. Free room for many puts at once.
+    // After a deletion, conversations store their texts again. So this frees room for many puts at once.
     const target = kept + (maxBytes - wanted - kept) * KEPT_SHARE;
     for (const session of sizes.forget(target, isKept)) await store.delete(session, { keepRecords: true });
   };
@@ -76,7 +76,7 @@ function fullError(wanted: number, maxBytes: number): PalimpsestError {
   );
 }
 
-/** The sessions that a put must not delete: with its texts the events of the conversation, with its events the texts. */
+/** The sessions that a put must not delete: for texts, the events of the conversation, and for events, its texts. */
 function keptBy(items: Items): (session: string) => boolean {
   const written = [...new Set(items.flatMap(({ about }) => about.session ?? []))];
   const kept = new Set([...written, ...written.map((session) => eventSessionOf(prefixIn(session)))]);
@@ -92,7 +92,7 @@ interface Size {
   readonly keys: Set<string>;
 }
 
-/** How much each session holds, the least recently used first. A text counts in each session that refers to it. */
+/** The size of each session, the least recently used first. A text counts in each session that refers to it. */
 class SessionSizes {
   readonly #sessions = new Map<string, Size>();
   #total = 0;

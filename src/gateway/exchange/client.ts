@@ -5,11 +5,11 @@ import type { Upstream } from './upstreams.ts';
 export interface Client {
   readonly ids: RequestIds;
   readonly method: string;
-  /** With the query, and with our token if the address holds one. */
+  /** The target with the query, and with our token if the address has one. */
   readonly url: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** As they came: a name, its value, the next name. */
+  /** Headers as received: a name, its value, the next name. */
   readonly rawHeaders: readonly string[];
   /** The whole body. Undefined if it is larger than that: then it can still be streamed. Rejects if the client leaves. */
   readBody(mostBytes: number): Promise<Buffer | undefined>;
@@ -21,14 +21,14 @@ export interface Client {
   answerSelf(answer: OwnAnswer): void;
 }
 
-/** An answer of the gateway itself: an error, or nothing but a status. */
+/** An answer of the gateway itself: an error, or only a status. */
 export interface OwnAnswer {
   readonly status: number;
   readonly failure?: Failure;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** An error in the shape in which the clients of all providers look for a message. */
+/** An error in a shape in which the clients of all providers find the message. */
 export interface Failure {
   readonly type: string;
   readonly message: string;
@@ -41,7 +41,7 @@ export interface UpstreamRequest {
   /** Path and query. */
   readonly target: string;
   readonly headers: readonly string[];
-  /** Goes into the answer. */
+  /** The request id that is added to the answer. */
   readonly requestId: string;
   /** Undefined: the client's own body, streamed while it comes. */
   readonly body: Uint8Array | undefined;
@@ -59,8 +59,8 @@ export interface Watch {
 export type Outcome =
   | { readonly kind: 'passed'; readonly status: number }
   | { readonly kind: 'held'; readonly status: number; readonly headers: readonly string[]; readonly body: Buffer }
-  /** Nothing was passed on yet. With a failure, the client is told that one. */
+  /** Nothing was passed on yet. If there is a failure, the client gets it. */
   | { readonly kind: 'unreachable'; readonly error: Error; readonly failure?: Failure }
-  /** In the middle of the answer. The client's connection is ended, so that it cannot take the half for the whole. */
+  /** The answer broke off. The client's connection is closed, so that half an answer does not look complete. */
   | { readonly kind: 'broken'; readonly status: number; readonly error: Error }
   | { readonly kind: 'client-gone'; readonly status: number | undefined };

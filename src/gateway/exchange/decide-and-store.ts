@@ -3,18 +3,18 @@ import { conversationId } from '../../store/access.ts';
 import { hasResult } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
-import { afterStored, decide, type Opened, openRequest, withoutStore } from '../decide/decide.ts';
+import { afterStored, decide, headerSession, type Opened, openRequest, toArm, withoutStore } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import { passThrough } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import { providers } from '../wire/providers.ts';
-import { keepArm, learnArm, unread } from './arms.ts';
+import { armOfUnread, keepArm, learnArm } from './arms.ts';
 import type { Understood } from './exchange.ts';
 import { inTime, type Patience, patientFromNow, type StoreGate } from './store-gate.ts';
 
-/** Decides about a request, and stores the texts that it hides before it may be sent. If anything fails, the original goes out. */
+/** Decides about a request, and stores the texts that it hides before it may be sent. If anything fails, the original is sent. */
 export async function decideAndStore(
   context: GatewayContext,
   incoming: Understood,
@@ -25,17 +25,26 @@ export async function decideAndStore(
   } catch (error) {
     const { requestId } = incoming.client.ids;
     context.log({ level: 'error', message: 'could not decide', requestId, code: codeOf(error), api: request.api });
-    return passUnread(context, incoming.tenant, { request, decision: passThrough('failed') });
+    return passUnread(request, passThrough('failed'));
   }
 }
 
-/** The decision to let a request pass unread, with the session and arm as far as its headers tell. */
-export function passUnread(
+/** The decision to pass a request through unread, with the session in its headers. */
+export const passUnread = (request: Pick<GatewayRequest, 'api' | 'headers'>, decision: Decision): Decision => ({
+  ...decision,
+  session: headerSession(request),
+});
+
+/** The decision about an unread request, with its arm. Only the record needs the arm: call it after the answer. */
+export async function withArmOfUnread(
   context: GatewayContext,
-  tenant: string,
-  passed: { readonly request: Pick<GatewayRequest, 'api' | 'headers'>; readonly decision: Decision },
+  { tenant }: Understood,
+  decision: Decision,
 ): Promise<Decision> {
-  return unread(context, { ...passed, tenant, gate: () => gateOf(context, tenant) });
+  const patience = patientFromNow();
+  const { session } = decision;
+  const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
+  return { ...decision, ...toArm(await armOfUnread(context, { tenant, session, gate, patience })) };
 }
 
 async function decideWithStore(
@@ -50,8 +59,7 @@ async function decideWithStore(
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
-  if (!session)
-    return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
+  if (!conversation) return decide(opened, memory, { ...facts, now: context.now() });
   const patience = mayHaveMasks(context, opened, memory) ? patientFromNow() : undefined;
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
   const asked = { gate, memory, conversation, session, patience };
@@ -59,7 +67,6 @@ async function decideWithStore(
     learnEvents(context, asked),
     learnArm(context, { gate, tenant, opened, credential, patience }),
   ]);
-  if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
   const storeTrouble = trouble ?? arms.trouble ?? (await learnSecret(gate, credential, patience));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
@@ -81,7 +88,7 @@ async function decideWithStore(
   return keepSent(gate, held);
 }
 
-/** Results that went out whole without the store stay whole, also for other gateways. */
+/** Results that were sent whole without the store stay whole, also for other gateways. */
 function recordLater(gate: StoreGate | StoreTrouble, decision: Decision): Decision {
   if (typeof gate !== 'string') gate.recordLater(decision.conversation, decision.laterEvents);
   return decision;
@@ -114,7 +121,7 @@ const mayHaveMasks = (
 
 const wasMasked = ({ basis }: Decision): boolean => basis?.planned.settings.wasMasked === true;
 
-/** A store that cannot be opened is no reason to let a request fail. */
+/** A request does not fail if the store cannot be opened. */
 async function gateOf(context: GatewayContext, tenant: string, patience?: Patience): Promise<StoreGate | StoreTrouble> {
   const opening = context.tenants.gate(tenant).catch((error) => {
     context.log({ level: 'error', message: 'the store could not be opened', code: codeOf(error) });
@@ -129,25 +136,24 @@ async function gateOf(context: GatewayContext, tenant: string, patience?: Patien
 interface Asked {
   readonly gate: StoreGate | StoreTrouble;
   readonly memory: ConversationMemory;
-  /** Empty where the request passes through. */
   readonly conversation: string;
   readonly session: string;
   readonly patience: Patience | undefined;
 }
 
-/** Loads the events that this or another gateway recorded. Answers why that was not possible. */
+/** Loads the events that this or another gateway recorded. Returns the reason if that was not possible. */
 async function learnEvents(
   { isStoreShared }: GatewayContext,
   { gate, memory, conversation, patience }: Asked,
 ): Promise<StoreTrouble | undefined> {
-  if (!conversation || (!isStoreShared && memory.hasEvents(conversation))) return undefined;
+  if (!isStoreShared && memory.hasEvents(conversation)) return undefined;
   const events = typeof gate === 'string' ? gate : await gate.events(conversation, patience);
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
 }
 
-/** Has the store remove it last, and store again what was removed: this request carries the originals. */
+/** Marks the conversation as used, and stores removed texts again: this request carries the originals. */
 async function keepInUse(
   { now }: GatewayContext,
   {

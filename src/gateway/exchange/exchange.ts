@@ -10,28 +10,28 @@ import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
 import { withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
-import { decideAndStore, isOwnerUnknown, learnOwner, passUnread } from './decide-and-store.ts';
+import { decideAndStore, isOwnerUnknown, learnOwner, passUnread, withArmOfUnread } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { type Sending, sendDecision, type ToSend, toUpstream } from './send-decision.ts';
 import { beginSpan, toAnswered } from './trace-request.ts';
 import { isUnknownZstd } from './zstd.ts';
 
-/** A request of a client, and where it goes. */
+/** A request of a client, and its target. */
 export interface Incoming extends Admitted {
   readonly client: Client;
-  /** Headers with which a trace goes on at the upstream. */
+  /** Headers that continue the trace at the upstream. */
   readonly traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /** A request that speaks an API that the gateway understands. */
 export interface Understood extends Incoming {
   readonly api: Api;
-  /** The user's, as the request carries it. */
+  /** The user's credential in the request. */
   readonly credential: string | undefined;
 }
 
-/** Forwards a request, edited where that pays, and records the outcome. Rejects only if a log of the user's throws. */
+/** Forwards a request, edited where that pays, and records the outcome. Rejects only if a custom log throws. */
 export async function exchange(context: GatewayContext, incoming: Incoming): Promise<void> {
   const { route, client, tenant } = incoming;
   try {
@@ -50,7 +50,7 @@ const credentialIn = ({ client, route }: Incoming): string | undefined =>
 
 async function exchangeUnderstood(context: GatewayContext, incoming: Understood): Promise<void> {
   const { client, tenant } = incoming;
-  // Opened early and not awaited: small talk needs the store only to know whose totals it belongs to.
+  // Opened early and not awaited: small talk needs the store only to know the owner of its totals.
   if (!context.tenants.opened(tenant)) context.tenants.gate(tenant).catch(() => {});
   const startedAt = context.now();
   const began = performance.now();
@@ -65,7 +65,9 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
     const { outcome, sent } = await sendTraced(context, incoming, { encoded, decision, span });
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     if (isOwnerUnknown(context, incoming)) await learnOwner(context, incoming);
-    const recorded = recordOutcome(context, incoming, { decision, sent, times });
+    const isUnread = decision.explanation.act === 'pass-through';
+    const known = isUnread ? await withArmOfUnread(context, incoming, decision) : decision;
+    const recorded = recordOutcome(context, incoming, { decision: known, sent, times });
     span?.end(toAnswered({ outcome, sent, times, recorded }));
     finishExchange(context, incoming, outcome, recorded);
   } finally {
@@ -84,10 +86,9 @@ function sendTraced(
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
-  const { api, route, tenant } = incoming;
+  const { api, route } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
-  const pass = (decision: Decision): Promise<Decision> =>
-    passUnread(context, tenant, { request: { api, headers }, decision });
+  const pass = (decision: Decision): Decision => passUnread({ api, headers }, decision);
   if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
@@ -96,7 +97,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
 
-/** Most requests of a chat are done with here, without store and memory. */
+/** Handles most requests of a chat, without store and memory. */
 function smallTalk(
   context: GatewayContext,
   { route, tenant }: Understood,
@@ -108,7 +109,7 @@ function smallTalk(
     const decision = decideSmallTalk(request, { prices, priceBook, providerPrices: providers[route.provider].prices });
     return decision && withKnownArm(context, tenant, decision);
   } catch {
-    // The full reading finds what is odd about the request, and names it.
+    // The full reading finds the problem with the request, and names it.
     return undefined;
   }
 }

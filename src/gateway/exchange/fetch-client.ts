@@ -55,7 +55,7 @@ export class FetchClient implements Client {
         body: content,
         redirect: 'manual',
         signal: this.#request.signal,
-        // A body that streams needs it, and nothing else does.
+        // Only a streamed body needs it.
         ...(content instanceof ReadableStream ? { duplex: 'half' } : {}),
       } as RequestInit);
       return await this.#pass(answer, watch);
@@ -66,7 +66,7 @@ export class FetchClient implements Client {
     }
   }
 
-  /** The client's body. An error in it is the client's, though `fetch` reports it like one of the upstream. */
+  /** The client's body. An error in it is the client's, though `fetch` reports it as one of the upstream. */
   #streamedBody(): ReadableStream<Uint8Array> | null {
     this.#reader ??= this.#request.body?.getReader();
     const onError = (): void => {
@@ -95,13 +95,13 @@ export class FetchClient implements Client {
       this.#resolve(new Response(body, { status, statusText: reason, headers: answered }));
       watch.start?.(status, headers);
       if (!body) onEnd();
-      // An abort while the client does not read: no read fails, so only the signal tells.
+      // An abort while the client does not read: no read fails, so only the signal shows it.
       else if (this.#request.signal.aborted) gone();
       else this.#request.signal.addEventListener('abort', gone, { once: true });
     });
   }
 
-  /** Settles the answer at the end of an exchange, for a client that left before it began. */
+  /** Resolves the answer at the end of an exchange, for a client that left before it began. */
   readonly close = (): void => this.fail(499, GONE);
 
   fail(status: number, failure: Failure): void {
@@ -131,7 +131,7 @@ const WITHHELD: Failure = {
     'The fetch of this runtime withheld the answer of the upstream, as it does with status 407. Is the upstream a proxy that wants a login?',
 };
 
-/** Whether `fetch` has an answer that it does not give. Errors of the network have a code. */
+/** Whether `fetch` withholds an answer. Network errors have a code. */
 function isWithheld(error: unknown): boolean {
   const { cause } = error as Error;
   return cause instanceof Error && !('code' in cause) && WITHHELD_REASONS.has(cause.message);
@@ -141,7 +141,7 @@ const WITHHELD_REASONS = new Set(['', 'proxy authentication required']);
 
 /**
  * The upstream is asked for encodings that `fetch` decodes in every runtime. The `Accept-Encoding` of the client does not
- * matter, because the client gets the decoded answer. It must not be sent on: whether a runtime decodes zstd cannot be known.
+ * matter, because the client gets the decoded answer. It must not be forwarded: a runtime may not decode zstd.
  */
 const ACCEPTED = 'gzip, br';
 const DECODED = new Set(['gzip', 'x-gzip', 'deflate', 'br']);
@@ -159,7 +159,7 @@ function toHead({ status, statusText, headers }: Response): AnswerHead {
 type Reader = ReadableStreamDefaultReader<Uint8Array>;
 
 interface UpTo {
-  /** Chunks are added here, so that they are at hand also where reading fails. */
+  /** Chunks are added here, so that they are available even if reading fails. */
   readonly chunks: Uint8Array[];
   readonly mostBytes: number;
 }

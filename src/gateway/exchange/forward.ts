@@ -11,7 +11,7 @@ interface Outgoing extends Omit<UpstreamRequest, 'body'> {
   readonly body: Uint8Array | Readable | undefined;
 }
 
-/** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
+/** Sends a request and streams the answer to the client as it comes. Resolves when everything is passed on, and never rejects. */
 export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
   // The client left: `close` was emitted already, so nothing would end the exchange.
   if (response.destroyed) return Promise.resolve({ kind: 'client-gone', status: undefined });
@@ -85,7 +85,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
     this.#response.sendDate = false;
     this.#response.writeHead(head.status, head.reason, withRequestId(head.headers, this.#requestId));
-    // After the bytes that came along in the same packet: then both leave in one.
+    // After the bytes that came in the same packet, so that both are sent together.
     process.nextTick(() => this.#flush());
     this.#watch.start?.(head.status, head.headers);
   }
@@ -135,7 +135,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
-  /** Goes on with the part of a refusal that has come. */
+  /** Continues with the received part of a refusal. */
   #stopReading(): void {
     this.#giveHeld(this.#held ?? []);
     this.#controller?.abort(new Error('the refusal is too long'));

@@ -31,7 +31,7 @@ describe('forwardedHeaders', () => {
     expect(forwardedHeaders(raw)).toEqual(['x', '1']);
   });
 
-  it('replaces where it stands, leaves out, and adds', () => {
+  it('replaces in place, leaves out, and adds', () => {
     const raw = ['Anthropic-Beta', 'a', 'Content-Encoding', 'gzip', 'anthropic-beta', 'b', 'x', '1'];
     const changes = { 'anthropic-beta': 'a,b,c', 'content-encoding': '', 'x-new': '2' };
     expect(forwardedHeaders(raw, changes)).toEqual(['Anthropic-Beta', 'a,b,c', 'x', '1', 'x-new', '2']);

@@ -4,7 +4,7 @@ import { HOP_HEADER } from './hops.ts';
 /** Headers as they are on the wire: name, value, name, value. */
 export type RawHeaders = readonly string[];
 
-/** Belong to one connection, not to the message (RFC 9110, 7.6.1). */
+/** Headers of one connection, not of the message (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set([
   'connection',
   'keep-alive',
@@ -85,7 +85,7 @@ function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
   return headers;
 }
 
-/** The same bytes where they are valid UTF-8, without control characters. */
+/** The same bytes if they are valid UTF-8, without control characters. */
 function toReason(reason: string): string {
   const bytes = PRINTABLE_ASCII.test(reason) ? reason : Buffer.from(reason).toString('latin1');
   return bytes.replace(UNPRINTABLE, '').slice(0, answerLimits.reasonChars);
@@ -108,13 +108,13 @@ export function withoutHeader(headers: string[], key: string): string[] {
   return headers.filter((_, i) => !isNamed(headers[i - (i % 2)] as string, key));
 }
 
-/** The value of a header; the first one where there are several. */
+/** The value of a header; the first one if there are several. */
 export function headerOf(raw: RawHeaders, key: string): string | undefined {
   for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, key)) return raw[i + 1];
   return undefined;
 }
 
-/** Headers that `Connection` names are hop-by-hop too. Nearly always it says `keep-alive`, which names nothing new. */
+/** Headers that `Connection` names are hop-by-hop too. It is nearly always `keep-alive`, which names no other header. */
 function connectionNames(raw: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i < raw.length; i += 2) {
@@ -128,5 +128,5 @@ function connectionNames(raw: RawHeaders): Set<string> | undefined {
   return names;
 }
 
-/** Most names differ in their length. */
+/** Compares lengths first, because most names differ in length. */
 const isNamed = (name: string, key: string): boolean => name.length === key.length && name.toLowerCase() === key;

@@ -8,7 +8,7 @@ export const HOP_HEADER = 'x-palimpsest-via';
 /** Finds requests that come back to a gateway that has forwarded them. */
 export interface Hops {
   isLoop(headers: Headers): boolean;
-  /** The change of headers for an upstream. Hosts of the providers themselves cannot lead back here: they get no header of ours. */
+  /** The change of headers for an upstream. The providers' own hosts cannot lead back here: they get no such header. */
   next(headers: Headers, upstream: Upstream): Readonly<Record<string, string>>;
 }
 

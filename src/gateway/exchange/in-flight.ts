@@ -2,22 +2,22 @@ import type { ServerResponse } from 'node:http';
 import { recordLimits } from '../../limits.ts';
 import { answerFailure } from './answer.ts';
 
-/** How long exchanges in flight may take once the gateway was told to stop. */
+/** How long open exchanges may take after the gateway was told to stop. */
 export const DEFAULT_GRACE_MS = 30_000;
-/** The longest that can be set. Also below 2^31, above which Node fires a timer at once. */
+/** The longest time that can be set. It is below 2^31, above which Node fires a timer at once. */
 export const MOST_GRACE_MS = 86_400_000;
 
 interface Open {
   readonly response: ServerResponse;
-  /** `stream`: one of our own that never ends by itself. `upload`: its request goes on while it still comes in. */
+  /** `stream`: our own stream, which never ends by itself. `upload`: the request is forwarded while it still comes in. */
   kind: 'exchange' | 'stream' | 'upload';
 }
 
 /** The answers in flight. */
 export class InFlight {
   /**
-   * A list, not a Set: V8 keeps the tables that a Set has outgrown, and all answers in them, until a full collection, and
-   * one that is added to and deleted from on every request outgrows a table every few of them.
+   * A list, not a Set: V8 keeps the tables that a Set has outgrown, with all answers in them, until a full garbage collection. A Set that
+   * changes on every request outgrows a table every few requests.
    */
   readonly #open: Open[] = [];
   #isDraining = false;
@@ -30,12 +30,12 @@ export class InFlight {
     return this.#isClosing;
   }
 
-  /** The gateway was told to stop. It may go on for some time. */
+  /** Whether the gateway was told to stop. It may keep serving for some time. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
 
-  /** Clients are told to send their next request on a new connection, which a balancer leads elsewhere. */
+  /** Answers now close their connection, so that a balancer sends the next request elsewhere. */
   drain(): void {
     this.#isDraining = true;
     for (const { response } of this.#open) response.shouldKeepAlive = false;
@@ -44,13 +44,13 @@ export class InFlight {
   begin(response: ServerResponse): void {
     const open: Open = { response, kind: 'exchange' };
     this.#open.push(open);
-    // Bytes for an answer that has ended are dropped: without a listener they would end the process.
+    // Writing to an ended answer is an error. Without a listener it would end the process.
     response.on('error', () => {});
     response.once('close', () => {
       this.#open.splice(this.#open.indexOf(open), 1);
       if (this.#open.length === 0) this.#onIdle?.();
     });
-    // An answer that waits behind another one on its connection has no socket, and Node never tells it that it is gone.
+    // An answer that waits for another one on its connection has no socket, and Node never notifies it that the connection is gone.
     if (response.socket === null) closeWithSocket(response);
     if (this.#isDraining) response.shouldKeepAlive = false;
   }
@@ -76,7 +76,7 @@ export class InFlight {
     clearTimeout(timer);
   }
 
-  /** A stream of our own is ended as soon as the gateway closes. */
+  /** Ends our own stream when the gateway closes. */
   endAtClose(stream: ServerResponse): void {
     this.#mark(stream, 'stream');
   }
@@ -91,7 +91,7 @@ export class InFlight {
     if (open) open.kind = kind;
   }
 
-  /** Ends our own streams and refuses requests that are not complete. Exchanges with an upstream go on. */
+  /** Ends our own streams and refuses requests that are not complete. Exchanges with an upstream continue. */
   close(): void {
     this.#isDraining = true;
     this.#isClosing = true;
@@ -102,7 +102,7 @@ export class InFlight {
     }
   }
 
-  /** Resolves when nothing is in flight any more. Exchanges that are not done in time are cut off. */
+  /** Resolves when nothing is in flight. Exchanges that are not done in time are cut off. */
   async idle(graceMs: number): Promise<void> {
     if (this.#open.length === 0) return;
     let timer: NodeJS.Timeout | undefined;

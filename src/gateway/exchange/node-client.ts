@@ -47,10 +47,10 @@ export class NodeClient implements Client {
     const hasBody = encoding !== undefined || (length !== undefined && length !== '0');
     const headers = hasBody && length !== undefined ? [...request.headers, 'content-length', length] : request.headers;
     if (hasBody) this.#inFlight.beginUpload(this.#response);
-    // Not the request itself: an upstream that answers early ends its body, and with it the client's connection.
+    // Not the request itself: if an upstream answers early, it ends the body, and with it the client's connection.
     const body = hasBody ? this.#request.pipe(new PassThrough()) : undefined;
     const outcome = await forward({ ...request, headers, body }, this.#response, watch);
-    // An upstream that answered early left the rest of the body: unread, it would block the client's connection.
+    // If the upstream answered early, the rest of the body is unread and would block the client's connection.
     this.#request.resume();
     return outcome;
   }

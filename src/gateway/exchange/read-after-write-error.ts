@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 /**
  * Keeps a socket open for reading after a write failed because the other side has closed the connection. An upstream that
  * refuses an upload early answers and closes. Its answer is then in the kernel, but Node destroys a socket at the first
- * failed write, and undici reports `EPIPE`. The read side always tells the end: first the answer, then the end or a reset.
+ * failed write, and undici reports `EPIPE`. The read side always shows the end: first the answer, then the end or a reset.
  */
 export function readAfterWriteError<S extends Socket>(socket: S): S {
   const write = socket._write.bind(socket);

@@ -4,7 +4,7 @@ import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import { requestLimits } from '../../limits.ts';
 import { zstd } from './zstd.ts';
 
-/** The whole body, or undefined where it is too large: then the request can still be read from its first byte. */
+/** The whole body, or undefined if it is too large: then the request can still be read from its first byte. */
 export function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer | undefined> {
   if (Number(request.headers['content-length'] ?? 0) > mostBytes) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
@@ -31,12 +31,12 @@ const decoders: Readonly<Record<string, (body: Buffer, most: { maxOutputLength: 
   gzip: promisify(gunzip),
   'x-gzip': promisify(gunzip),
   br: promisify(brotliDecompress),
-  // Some clients send the bare stream: the first four bits tell.
+  // Some clients send the bare stream: the first four bits show it.
   deflate: (body, most) => promisify(((body[0] ?? 0) & 15) === 8 ? inflate : inflateRaw)(body, most),
   ...(zstd ? { zstd: zstd.decode } : {}),
 };
 
-/** The body without its compression. Undefined where it cannot be had: unknown, damaged, too large, or a bomb. */
+/** The body without its compression. Undefined if it cannot be decoded: unknown, damaged, too large, or a bomb. */
 export async function decodeBody(body: Buffer, encoding: string, mostBytes: number): Promise<Buffer | undefined> {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return body;

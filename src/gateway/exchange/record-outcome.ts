@@ -51,15 +51,15 @@ export function recordOutcome(
   const conversation = decision.part && conversationId(decision.part, owner);
   const session = decision.session && conversationId(decision.session, owner);
   const root = decision.root && conversationId(decision.root, owner);
-  // Each model counts its own way.
+  // Each model counts in its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const { path } = route;
   const { id, requestId } = client.ids;
-  const settled = { id, requestId, conversation, session, root, api, path, decision, previous, sent, times };
-  const entry = writeReceipt(settled);
+  const outcome = { id, requestId, conversation, session, root, api, path, decision, previous, sent, times };
+  const entry = writeReceipt(outcome);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
-  const record = toRequestRecord(entry, settled, signsOf(decision, context));
+  const record = toRequestRecord(entry, outcome, signsOf(decision, context));
   return { entry, record, storeTrouble: storeTroubleIn(decision) };
 }
 
@@ -74,7 +74,7 @@ export interface Recorded {
   readonly storeTrouble?: StoreTrouble | undefined;
 }
 
-/** Answers where the upstream did not, and adds the exchange to the records: with receipt and record if it was understood. */
+/** Answers if the upstream did not, and records the exchange, with receipt and record if it was understood. */
 export function finishExchange(
   context: GatewayContext,
   { client, route, tenant }: Incoming,

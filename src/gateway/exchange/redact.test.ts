@@ -137,9 +137,9 @@ describe('redactCredentials', () => {
     const work = (chars: number): number => {
       const long = text(chars);
       const times = Array.from({ length: 5 }, () => {
-        const began = performance.now();
+        const began = process.cpuUsage();
         redactCredentials(long, request);
-        return performance.now() - began;
+        return process.cpuUsage(began).user;
       });
       return Math.min(...times);
     };

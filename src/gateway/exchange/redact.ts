@@ -9,9 +9,9 @@ export interface Credentialed {
 }
 
 /**
- * The beginning of a provider's text without credentials: it may quote the key that it refuses. All credentials that the
- * request carried are removed, and everything that looks like a key of a known kind. The text is searched as it is and with
- * its escapes decoded, so that a key is found however much of it is escaped.
+ * The beginning of a provider's text without credentials: it may quote the key that it refuses. This removes all credentials that the
+ * request carried, and everything that looks like a key of a known kind. The text is searched as it is and with its escapes decoded, so
+ * that a key is found however much of it is escaped.
  */
 export function redactCredentials(text: string, request: Credentialed): string {
   const secrets = secretsOf(request);
@@ -43,7 +43,7 @@ function withoutMarked(text: string, isMarked: Uint8Array): string {
 
 const REDACTED = '(redacted)';
 
-/** Shorter values are no credentials, and would be found in any text. */
+/** Shorter values are not credentials, and would be found in any text. */
 const LEAST_SECRET_CHARS = 6;
 
 /** Names of headers and of parameters in a query. */
@@ -127,7 +127,7 @@ function replaced({ bytes, at }: Reading, pattern: RegExp, write: (found: string
 
 const NOT_ASCII = /[\u0080-\u{10ffff}]/gu;
 
-/** In addresses, JSON and HTML. Without groups. */
+/** Escapes in addresses, JSON and HTML. Without groups. */
 const ESCAPE = /%[\da-f]{2}|\\u[\da-f]{4}|\\["'/\\]|&#x[\da-f]{1,5};|&#\d{1,6};|&(?:amp|lt|gt|quot|apos);/gi;
 
 const unescaped = (bytes: string): string => bytes.replace(ESCAPE, decodeEscape);

@@ -8,9 +8,9 @@ export const REQUEST_ID_HEADER = 'x-palimpsest-request-id';
 
 /** The names of one request. */
 export interface RequestIds {
-  /** No other request has it, of this process or of another. */
+  /** Unique among the requests of all processes. */
   readonly id: string;
-  /** The id that the client gave, which a retry may repeat. Else `id`. It is in the answer, the log, the receipt, the record and the span. */
+  /** The client's id, which a retry may repeat; otherwise `id`. It is in the answer, the log, the receipt, the record and the span. */
   readonly requestId: string;
 }
 

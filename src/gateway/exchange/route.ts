@@ -7,17 +7,17 @@ export type { Provider };
 /** The target of a request, and whether the gateway understands it. */
 export interface Route {
   readonly provider: Provider;
-  /** Path and query as they came, to be put behind the upstream's own. */
+  /** Path and query as they came, to be appended to the upstream's own path. */
   readonly target: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   /** Undefined for everything that only passes through. */
   readonly api: Api | undefined;
-  /** Asks for the size of a request: planned alike, nothing is stored or recorded. */
+  /** Whether it asks for the size of a request: planned in the same way, but nothing is stored or recorded. */
   readonly isCountTokens: boolean;
 }
 
-/** Finds the upstream of a request. Undefined for what may not be forwarded at all. */
+/** Finds the upstream of a request. Undefined if it may not be forwarded. */
 export function routeOf(request: RequestLine): Route | undefined {
   const own = ownerOf(request);
   const prefix = own ? undefined : (PREFIX.exec(request.url)?.[1] as Provider | undefined);
@@ -29,14 +29,14 @@ export function routeOf(request: RequestLine): Route | undefined {
   const [first] = known;
   const home = first ? wires[first.api].home.name : guessProvider(request, path);
   const provider = own ?? prefix ?? home ?? DEFAULT_PROVIDER;
-  // A path below a prefix is read only if that provider speaks its API; else it passes through.
+  // A path below a prefix is read only if that provider speaks its API; otherwise it passes through.
   const route = known.find(({ api }) => speaks(provider, api));
   return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };
 }
 
 /**
- * Whether a request only asks if anything answers at the root, as Claude Code does before its first one. Without a header
- * that names a provider, the answer of none of them is meant.
+ * Whether a request only checks that something answers at the root, as Claude Code does before its first one. It has no header that names a
+ * provider, so no provider's answer is meant.
  */
 export function isProbe(request: RequestLine): boolean {
   return request.method === 'HEAD' && pathOf(request.url) === '/' && guessProvider(request, '/') === undefined;
@@ -55,7 +55,7 @@ function isForwardable(url: string): boolean {
   return !/[\\#]|%5c/i.test(path) && !/(?:\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|;|$)/i.test(path);
 }
 
-/** Without the query. */
+/** The path of a target, without the query. */
 export function pathOf(url: string): string {
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);

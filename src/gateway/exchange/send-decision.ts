@@ -15,18 +15,18 @@ import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
 import { readableEncodings } from './zstd.ts';
 
 export interface ToSend {
-  /** As it came. Undefined: too large, it is not read yet. */
+  /** The body as received. Undefined if it is too large and not read yet. */
   readonly encoded: Buffer | undefined;
   readonly decision: Decision;
 }
 
-/** An answer that was passed on, and what is known of it. */
+/** An answer that was passed on, and the facts about it. */
 export interface Sending {
   readonly outcome: Outcome;
   readonly sent: Sent;
 }
 
-/** Sends a decision. An edited request that the upstream refuses as such is followed by the original, once. */
+/** Sends a decision. If the upstream refuses an edited request, the original is sent once. */
 export async function sendDecision(
   context: GatewayContext,
   incoming: Understood,
@@ -47,7 +47,7 @@ export async function sendDecision(
   return { outcome: last, sent: await second.sent(last, refused) };
 }
 
-/** Watches one answer: holds back a refusal of what was edited, and reads what the provider counted. */
+/** Watches one answer: holds back a refusal of an edited request, and reads the provider's usage. */
 class Answering implements Watch {
   readonly #reading: UsageReaderOptions;
   readonly #isEdited: boolean;
@@ -81,12 +81,12 @@ class Answering implements Watch {
 }
 
 interface Body {
-  /** As it came. Undefined: not read, it is streamed. */
+  /** The body as received. Undefined if it is streamed unread. */
   readonly encoded: Buffer | undefined;
   readonly outgoing: Outgoing;
 }
 
-/** The request to the upstream. Without a body it is streamed while it comes. */
+/** The request to the upstream. Without a body, the client's body is streamed. */
 export function toUpstream(
   context: GatewayContext,
   { client, route, traceHeaders }: Incoming,

@@ -2,8 +2,8 @@ import type { Socket } from 'node:net';
 import { answerLimits } from '../../limits.ts';
 
 /**
- * Skips every `100 Continue` that an upstream sends before an answer. A proxy has to (RFC 9110, 15.2.1), but undici takes
- * one that it has not asked for as a broken answer and ends the connection.
+ * Skips every `100 Continue` that an upstream sends before an answer. A proxy has to (RFC 9110, 15.2.1), but undici treats an unrequested
+ * one as a broken answer and ends the connection.
  */
 export function skipContinue<S extends Socket>(socket: S): S {
   const read = socket.read.bind(socket);
@@ -33,7 +33,7 @@ const HEAD_END = '\r\n\r\n';
 
 interface Rest {
   readonly bytes: Buffer;
-  /** False: more bytes are needed to know. */
+  /** False if more bytes are needed. */
   readonly isWhole: boolean;
 }
 

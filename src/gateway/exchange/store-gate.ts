@@ -19,7 +19,7 @@ import type { Decision } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
 
-/** Why the store is not well, where it answered too late. */
+/** The error text for a store that answered too late. */
 export const tooSlow = (ms: number): string => `it took more than ${Math.round(ms)} ms`;
 
 /** The milliseconds that a request waits from now on for an answer of the store. */
@@ -27,7 +27,7 @@ export type Patience = () => number;
 
 const BRIEF: Patience = () => requestLimits.storeWaitMs;
 
-/** For a request that may have been masked before a restart: what it asks of the store may take `storeLoadMs` in all. */
+/** For a request that may have been masked before a restart: all its queries together may take `storeLoadMs`. */
 export function patientFromNow(): Patience {
   const end = performance.now() + requestLimits.storeLoadMs;
   return () => Math.max(requestLimits.storeWaitMs, end - performance.now());
@@ -36,23 +36,23 @@ export function patientFromNow(): Patience {
 interface StoreGateOptions {
   /** Milliseconds; only differences count. */
   readonly now?: () => number;
-  /** Called with the sessions of each request, where the store wants to know of each. */
+  /** Called with the sessions of each request, if the store counts uses. */
   readonly use?: (session: string) => void;
 }
 
-/** The store as requests see it: it answers in time, or the request goes on without it. */
+/** The store as requests see it: it answers in time, or the request continues without it. */
 export class StoreGate {
   readonly store: Store;
   readonly #now: () => number;
   readonly #use: (session: string) => void;
   #kind = 'unknown';
   #askingKind: Promise<void> | undefined;
-  /** Questions that were not answered in time and may still be. While there are any, hardly any other is asked. */
+  /** Queries that were not answered in time and still may be. While there are any, few others are sent. */
   readonly #late = new Set<LateQuestion>();
   #trouble: string | undefined;
   /**
-   * A request waited long for the store and got no answer. Until the store answers, no other request waits as long: one that
-   * cannot be reached fails each question only after seconds.
+   * Whether a request waited long for the store and got no answer. Until the store answers, no other request waits as long: an unreachable
+   * store fails each query only after seconds.
    */
   #isUnanswered = false;
   #secret: string | undefined;
@@ -80,7 +80,7 @@ export class StoreGate {
     return this.#askingKind;
   }
 
-  /** Learns the secret of the store, once. Returns why that failed. */
+  /** Reads the secret of the store, once. Returns the reason if that failed. */
   async learnSecret(patience = BRIEF): Promise<StoreTrouble | undefined> {
     if (this.#secret !== undefined) return undefined;
     const secret = await this.#inTime(async () => ({ value: await this.store.secret() }), patience);
@@ -89,12 +89,12 @@ export class StoreGate {
     return this.#secret === undefined ? 'store-failed' : undefined;
   }
 
-  /** The name of a credential in this store; undefined where there is none, or the secret is not known yet. */
+  /** The name of a credential in this store; undefined if there is none, or the secret is not yet known. */
   ownerOf(credential: string | undefined): string | undefined {
     return this.#secret === undefined || credential === undefined ? undefined : ownerOf(this.#secret, credential);
   }
 
-  /** Stores what a decision hides, under the session of its owner, and its events, in one batch. */
+  /** Stores the hidden texts of a decision, under the session of its owner, and its events, in one batch. */
   keep(
     { conversation, session: name, fresh, events }: Decision,
     owner: string | undefined,
@@ -103,7 +103,7 @@ export class StoreGate {
     const session = sessionOf(conversationId(name, owner));
     const texts = fresh.map(({ handle, text, turn, tool }) => ({
       text,
-      // Only the store in memory takes it as it is.
+      // Only the store in memory uses it.
       handle,
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
@@ -113,7 +113,7 @@ export class StoreGate {
     }, patience);
   }
 
-  /** Draws the arm of a session. Undefined where the secret is not known. */
+  /** Draws the arm of a session. Undefined if the secret is not known. */
   drawArm(session: string, share: number): Assignment | undefined {
     return this.#secret === undefined ? undefined : drawArm(this.#secret, session, share);
   }
@@ -140,7 +140,7 @@ export class StoreGate {
     return true;
   }
 
-  /** Tells the store that the records of a session are in use. Does not wait. */
+  /** Marks the records of a session as used. Does not wait. */
   touchArm(session: string): void {
     void this.#inTime(async () => {
       await this.store.touch(armSessionOf(session));
@@ -148,7 +148,7 @@ export class StoreGate {
     });
   }
 
-  /** The session that one of these links was recorded for. Undefined where there is none, or where there are several. */
+  /** The session that one of these links was recorded for. Undefined if there is none, or if there are several. */
   linked(links: readonly string[]): Promise<Linked | undefined | StoreTrouble> {
     return this.#inTime(async () => {
       const found = await this.store.getMany(links.map((link) => handleOf(toLink(link))));
@@ -197,7 +197,7 @@ export class StoreGate {
     this.#use(linkSessionOf(session));
   }
 
-  /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
+  /** Marks a conversation as used, even if nothing new of it is stored. Does not wait. */
   touch({ conversation, session }: Names, owner: string | undefined): void {
     void this.#inTime(async () => {
       await this.store.touch(sessionOf(conversationId(session, owner)));
@@ -210,7 +210,7 @@ export class StoreGate {
     void this.#inTime(async () => this.store.putMany(toItems(eventSessionOf(conversation), events)));
   }
 
-  /** Records events of a request that did not wait for the store, behind all that it has yet to answer. Does not wait. */
+  /** Records events of a request that did not wait for the store, after all open queries. Does not wait. */
   recordLater(conversation: string, events: readonly GatewayEvent[]): void {
     if (events.length === 0) return;
     void Promise.allSettled([...this.#late].map(({ working }) => working)).then(() =>
@@ -224,7 +224,7 @@ export class StoreGate {
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }
 
-  /** Asks nothing while an earlier question has waited for longer than this one may: the questions would only pile up. */
+  /** Asks nothing while an earlier query has waited longer than this one may: the queries would only accumulate. */
   async #inTime<T>(work: () => Promise<T>, patience = BRIEF): Promise<T | StoreTrouble> {
     const waitMs = this.#isUnanswered ? BRIEF() : patience();
     if (this.#isLate(waitMs)) return 'store-slow';
@@ -256,7 +256,7 @@ export class StoreGate {
     void working.finally(() => this.#late.delete(question));
   }
 
-  /** A question that is never answered must not close the gate for ever: after a while the next one is asked. */
+  /** A query that is never answered must not block the store forever: after a while the next one is sent. */
   #isLate(waitMs: number): boolean {
     const now = this.#now();
     const givenUp = now - requestLimits.storeGiveUpMs;
@@ -271,7 +271,7 @@ type Kept = 'stored' | StoreTrouble;
 /** A session as it is recorded. */
 export interface KnownSession {
   readonly assignment: Assignment | undefined;
-  /** There is a record of any kind. */
+  /** Whether there is a record of any kind. */
   readonly hasBegun: boolean;
 }
 
@@ -293,7 +293,7 @@ interface LateQuestion {
   readonly working: Promise<unknown>;
 }
 
-/** The answer, or 'late' where it does not come in time. */
+/** The answer, or 'late' if it does not come in time. */
 export async function inTime<T>(asked: Promise<T>, waitMs: number = requestLimits.storeWaitMs): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {

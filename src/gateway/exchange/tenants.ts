@@ -26,12 +26,12 @@ export class Tenants {
         tenant === DEFAULT_TENANT && store ? new StoreGate(store) : boundedGate(memoryStoreBytes);
   }
 
-  /** The store if it is open already. */
+  /** The store if it is already open. */
   opened(tenant: string): StoreGate | undefined {
     return this.#opened.get(tenant);
   }
 
-  /** Rejects where the store cannot be opened; the next request tries again. */
+  /** Rejects if the store cannot be opened; the next request tries again. */
   gate(tenant: string): Promise<StoreGate> {
     const opening = this.#gates.get(tenant) ?? { gate: this.#openGate(tenant), since: performance.now() };
     this.#gates.set(tenant, opening);
@@ -92,7 +92,7 @@ export class Tenants {
 
 interface Opening {
   readonly gate: Promise<StoreGate>;
-  /** By the clock of `performance`. */
+  /** The start, by the clock of `performance`. */
   readonly since: number;
 }
 

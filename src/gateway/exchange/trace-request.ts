@@ -11,7 +11,7 @@ import type { Outcome } from './client.ts';
 import type { Understood } from './exchange.ts';
 import type { Recorded } from './record-outcome.ts';
 
-/** Begins the span of a request that was decided. Undefined where OpenTelemetry is not installed. */
+/** Begins the span of a request that was decided. Undefined if OpenTelemetry is not installed. */
 export function beginSpan(
   { telemetry, upstreams }: GatewayContext,
   { client, tenant, route, api }: Understood,

@@ -1,4 +1,4 @@
-// Bun has an `undici` of its own, in which a Pool sends nothing. The name of the file gets the one that is installed.
+// Bun has its own `undici`, in which a Pool sends nothing. The file name selects the installed one.
 import { buildConnector, Pool } from 'undici/index.js';
 import { requestLimits } from '../../limits.ts';
 import { badOption, checkOptions, text } from '../../options.ts';
@@ -12,14 +12,14 @@ export interface Upstream {
   readonly origin: string;
   /** The upstream's own path, put before every target; empty for most. */
   readonly prefix: string;
-  /** The provider's own host on the internet: it cannot lead back here. */
+  /** Whether it is the provider's own host on the internet, which cannot lead back here. */
   readonly isOfficial: boolean;
   readonly pool: Pool;
 }
 
 export type Upstreams = Readonly<Record<Provider, Upstream>>;
 
-/** Opens the upstreams: those that are given, else the official hosts. Nothing connects before the first request. */
+/** Opens the upstreams: the given ones, otherwise the official hosts. Nothing connects before the first request. */
 export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>> = {}): Upstreams {
   checkOptions('createGateway upstreams', given, Object.fromEntries(providerNames.map((name) => [name, text])));
   const open = (provider: Provider): Upstream => {
@@ -36,7 +36,7 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
   return Object.fromEntries(providerNames.map((name) => [name, open(name)])) as Upstreams;
 }
 
-/** A model may think for an hour before it answers: the client's own patience governs. */
+/** No time limits: a model may think for an hour, and the client decides how long to wait. */
 const PATIENCE: Pool.Options = { headersTimeout: 0, bodyTimeout: 0 };
 
 const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
@@ -46,7 +46,7 @@ const connect: buildConnector.connector = (options, done) =>
     error ? done(error, null) : done(null, readAfterWriteError(skipContinue(socket))),
   );
 
-/** Splits the address of an upstream into its origin and a path of its own. */
+/** Splits the address of an upstream into its origin and its path. */
 export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const name = `upstream ${provider}`;

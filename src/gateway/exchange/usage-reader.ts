@@ -9,18 +9,18 @@ import { zstd } from './zstd.ts';
 
 /** The tokens of a request as the provider counted them. */
 export interface Usage {
-  /** Read from its cache. */
+  /** Prompt tokens that were read from its cache. */
   readonly cached: number;
-  /** Prompt tokens that were not. */
+  /** Prompt tokens that were not read from its cache. */
   readonly written: number;
   /** The part of `written` that was not written to the cache. Absent if the provider does not report it. */
   readonly uncached?: number;
   /** The part of `written` that was cached for an hour. Absent if the provider does not report it, or wrote nothing. */
   readonly hourWritten?: number;
   readonly completionTokens: number;
-  /** The model that answered, where the answer names it. */
+  /** The model that answered, if the answer names it. */
   readonly model?: string;
-  /** The provider read from its cache, or wrote to it. */
+  /** Set if the provider read from its cache or wrote to it. */
   readonly usesCache?: true;
   /** Thinking blocks that it left out because the history before them had changed. */
   readonly droppedThinking?: number;
@@ -31,9 +31,9 @@ export interface UsageReaderOptions {
   readonly mostBytes?: number;
 }
 
-/** Finds the usage in a copy of an answer, a stream of events or one document. It holds back nothing. */
+/** Finds the usage in a copy of an answer, a stream of events or one document. It delays nothing. */
 export class UsageReader {
-  /** The answer is a stream of events, or of lines of JSON. */
+  /** Whether the answer is a stream of events, or of lines of JSON. */
   readonly isEvents: boolean;
   readonly #isJsonLines: boolean;
   readonly #signs: readonly Buffer[];
@@ -71,19 +71,19 @@ export class UsageReader {
     if (!this.#isReading) return;
     this.#encodedBytes += chunk.length;
     if (!this.#decoder) this.#take(chunk);
-    // A decoder that is slower than the upstream would keep all that came meanwhile.
+    // A decoder that is slower than the upstream would buffer everything.
     else if (this.#decoder.writableLength > answerLimits.eventBytes) this.#stop();
     else this.#decoder.write(chunk);
   }
 
-  /** Undefined where the provider said nothing, or nothing that can be read. */
+  /** Undefined if there is no readable usage. */
   async end(): Promise<Usage | undefined> {
     if (this.#decoder && this.#isReading) await ended(this.#decoder);
     if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
     return toUsage(this.#usage, { model: this.#model, droppedThinking: this.#droppedThinking });
   }
 
-  /** Whether the answer is the model's last word, without a call; undefined where it does not tell. Known after `end`. */
+  /** Whether the answer is final, without a call; undefined if that is unknown. Known after `end`. */
   get isFinal(): boolean | undefined {
     return this.#isComplete && !this.#hasCall;
   }
@@ -109,14 +109,14 @@ export class UsageReader {
     return this.#decodedBytes > answerLimits.bombBytes && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
   }
 
-  /** The bytes go on to the client as before. */
+  /** Stops reading. The client still gets all bytes. */
   #stop(): void {
     this.#isReading = false;
     this.#pending = [];
     this.#decoder?.destroy();
   }
 
-  /** All whole lines at once: only those with one of the signs in them are looked at one by one. */
+  /** Handles all complete lines at once. Only lines with one of the signs are examined one by one. */
   #takeLines(chunk: Buffer): void {
     const end = chunk.lastIndexOf(LF);
     if (end < 0) {
@@ -164,7 +164,7 @@ export class UsageReader {
     else if (isModest(bytes, 0)) this.#merge(parseJson(bytes.toString()));
   }
 
-  /** Later events say more: fields that they have replace, fields that they lack stay. */
+  /** Fields of later events replace earlier ones; missing fields stay. */
   #merge(message: unknown): void {
     // A stream without `alt=sse` may come as one list.
     for (const event of Array.isArray(message) ? message : [message]) this.#mergeEvent(asFields(event));
@@ -188,7 +188,7 @@ type Fields = Record<string, unknown>;
 const LF = 10;
 const DATA = Buffer.from('data:');
 
-/** The end of the bytes where there is none. */
+/** The position of a value in bytes; the end if it is not there. */
 function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
   const at = bytes.indexOf(wanted, from);
   return at === -1 ? bytes.length : at;
@@ -197,7 +197,7 @@ function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
 const scan = new JsonScan();
 const BUDGET = { jsonValues: answerLimits.jsonValues, scanMs: answerLimits.readMs };
 
-/** Whether it is JSON that can be parsed without much time and memory. A short text always is. */
+/** Whether bytes are JSON that can be parsed without much time and memory. A short text always is. */
 function isModest(bytes: Buffer, at: number): boolean {
   if (bytes.length < SHORT_BYTES) return true;
   scan.begin(BUDGET);
@@ -256,5 +256,5 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   return told;
 }
 
-/** Totals are sums over all requests: one absurd number would spoil them until a restart. */
+/** Totals are sums over all requests: one absurd number would distort them until a restart. */
 const isBelievable = (tokens: number): boolean => Number.isInteger(tokens) && tokens <= answerLimits.tokens;

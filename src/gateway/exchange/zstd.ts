@@ -2,7 +2,7 @@ import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 import { requestLimits } from '../../limits.ts';
 
-/** Undoes the compression zstd. */
+/** Decompresses zstd. */
 interface Zstd {
   decode(body: Buffer, most: { maxOutputLength: number }): Promise<Buffer>;
   createDecoder(): zlib.Unzip;
@@ -15,7 +15,7 @@ interface ZstdModule {
   readonly constants: { readonly ZSTD_d_windowLogMax?: number };
 }
 
-/** Undefined where Node cannot undo it. */
+/** Undefined if Node cannot decompress it. */
 export const zstd: Zstd | undefined = zstdOf(zlib as unknown as ZstdModule);
 
 function zstdOf({ zstdDecompress, createZstdDecompress, constants }: ZstdModule): Zstd | undefined {
@@ -28,12 +28,12 @@ function zstdOf({ zstdDecompress, createZstdDecompress, constants }: ZstdModule)
   };
 }
 
-/** Whether this content coding is zstd, and Node cannot undo it. */
+/** Whether this content coding is zstd, and Node cannot decompress it. */
 export const isUnknownZstd = (encoding: string): boolean => !zstd && encoding.trim().toLowerCase() === 'zstd';
 
 const UNCHANGED: Readonly<Record<string, string>> = {};
 
-/** The change of headers that asks for no coding whose answers could not be read for usage. */
+/** The changed header, without codings in which usage could not be read. */
 export function readableEncodings(accepted: string | readonly string[] | undefined): Readonly<Record<string, string>> {
   if (zstd || accepted === undefined) return UNCHANGED;
   const codings = String(accepted).split(',');

@@ -5,13 +5,13 @@ import { clipText } from '../../text.ts';
 
 /** Options of `createGuard`. */
 export interface GuardOptions {
-  /** Names by which the gateway may be called, beside those of this machine. */
+  /** Host names that requests may use, in addition to those of this machine. */
   readonly hosts: readonly string[];
-  /** Origins of web pages that may use it, beside its own. */
+  /** Origins of web pages that may use it, in addition to its own. */
   readonly origins: readonly string[];
-  /** Token to tenant. */
+  /** Tenants by their tokens. */
   readonly tenants: Readonly<Record<string, string>>;
-  /** Other machines can reach the gateway, so it may be called by any IP address. */
+  /** Whether other machines can reach the gateway: requests may then use any IP address. */
   readonly isPublic: boolean;
 }
 
@@ -32,7 +32,7 @@ export function createGuard({ hosts, origins, tenants, isPublic }: GuardOptions)
   const knownOrigins = new Set(origins.map((origin) => origin.toLowerCase()));
   const hashes = Object.entries(tenants).map(([token, tenant]) => ({ hash: sha256(token), tenant }));
   const mayBeCalled = (host: string): boolean =>
-    // Rebinding needs a name: an address in its place is the one that was typed.
+    // DNS rebinding needs a name. An IP address was typed by the user.
     isLoopback(host) || known.has(host) || (isPublic && isIP(host.replace(/^\[|\]$/g, '')) !== 0);
   const refusalOfHost = ({ host = '' }: Headers): string | undefined =>
     mayBeCalled(nameOf(String(host))) ? undefined : foreignHost(String(host));
@@ -48,14 +48,14 @@ export function createGuard({ hosts, origins, tenants, isPublic }: GuardOptions)
       (hasToken ? undefined : refusalOfHost(headers)) ?? refusalOfOrigin(headers) ?? refusalOfSite(headers),
     tenantOf: (token) => {
       const hash = sha256(token ?? '');
-      // All of them, so that the time tells nothing.
+      // Compares with all of them, so that the time reveals nothing.
       const found = hashes.filter((known) => timingSafeEqual(known.hash, hash));
       return token ? found[0]?.tenant : undefined;
     },
   };
 }
 
-/** A GET of a page, for an image for example, has no `Origin`. Browsers tell where it comes from, and no script can change that. */
+/** A GET of a page, for an image for example, has no `Origin`. Browsers say where it comes from, and no script can change that. */
 function refusalOfSite({ origin, 'sec-fetch-site': site }: Headers): string | undefined {
   if (origin !== undefined || (site !== 'cross-site' && site !== 'same-site')) return undefined;
   return `Palimpsest forwards no request of a web page of another site (sec-fetch-site: ${site}) without an Origin`;
@@ -83,7 +83,7 @@ export function bearerOf(authorization: string | undefined): string | undefined 
   return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
 }
 
-/** Without the port. */
+/** The host without its port. */
 const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '');
 
 export const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);

@@ -20,13 +20,13 @@ export interface ApiOptions {
   /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
-  /** Where the records of a tenant's requests are. */
+  /** The store of a tenant's request records. */
   recordStoreOf(tenant: string): Promise<RecordStore>;
-  /** All but the totals. */
+  /** The status without the totals. */
   statusOf(tenant: string): Promise<Omit<Status, 'totals'>>;
 }
 
-/** Answers the JSON API. `target` is the path behind `/_palimpsest/api/`, and the query. */
+/** Answers the JSON API. `target` is the path after `/_palimpsest/api/`, and the query. */
 export async function answerApi(
   options: ApiOptions,
   request: IncomingMessage,
@@ -55,7 +55,7 @@ interface Asked extends ApiOptions {
   readonly response: ServerResponse;
 }
 
-/** Undefined: it answers by itself. */
+/** Undefined if the function answers the request itself. */
 type Answer = (asked: Asked) => Promise<object | undefined>;
 
 const answers: Readonly<Record<string, Answer>> = {
@@ -92,7 +92,7 @@ const answers: Readonly<Record<string, Answer>> = {
   },
 };
 
-/** The text that was made smaller when it first went out, where this handle is of such a text and the whole one is stored. */
+/** The original of a text that was made smaller when it was first sent, if this is its handle and the original is stored. */
 async function originalOf(store: Store, handle: string): Promise<string> {
   const whole = originalHandle((await store.get(handle))?.text ?? '');
   return whole !== undefined && (await store.get(whole)) ? whole : handle;
@@ -135,7 +135,7 @@ async function search(store: Store, query: URLSearchParams, name: string | null)
   return { matches };
 }
 
-/** Events of the gateway are no tool output. */
+/** Events of the gateway are not tool output. */
 const isEvent = ({ refs }: Match): boolean => refs.length > 0 && refs.every(({ session }) => isEventSession(session));
 
 function toFound({ handle, line, text, refs }: Match): object {

@@ -6,20 +6,20 @@ import { DEFAULT_TENANT } from '../exchange/tenants.ts';
 import { bearerOf, type Guard } from './guard.ts';
 import { type ApiOptions, answerApi } from './own-api.ts';
 
-/** Something else that is served beside the API, under the same rules: a token, our own name, JSON in. */
+/** Another route that is served next to the API, under the same rules: a token, an allowed host, JSON in. */
 export type Mount = (request: IncomingMessage, response: ServerResponse, tenant: string) => unknown;
 
 export interface OwnRoutesOptions extends Omit<ApiOptions, 'tenant'> {
   readonly guard: Guard;
-  /** Requests of others are counted too, or other machines can ask: metrics need the token of the gateway itself. */
+  /** Whether metrics need the gateway's own token: they count all tenants, or other machines can ask. */
   readonly areMetricsGuarded: boolean;
   /** Whether the store has answered since the start. Never rejects. */
   hasReachedStore(): Promise<boolean>;
-  /** By path. */
+  /** The mounts, by path. */
   readonly mounts: Readonly<Record<string, Mount>>;
 }
 
-/** Answers the gateway's own paths. False for all others, which go to an upstream. */
+/** Answers the gateway's own paths. Returns false for all others, which go to an upstream. */
 export function createOwnRoutes(
   options: OwnRoutesOptions,
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
@@ -43,8 +43,8 @@ function answerHealth(response: ServerResponse, isClosing: boolean): void {
 }
 
 /**
- * Not ready before the store has answered once: a new gateway with a wrong address takes no traffic from those that work. Trouble
- * with the store after that is no reason: without it a gateway still forwards, and all gateways would stop at once.
+ * Not ready before the store has answered once, so that a new gateway with a wrong address takes no traffic from others. Later trouble
+ * with the store does not matter: a gateway still forwards without it, and otherwise all gateways would stop at once.
  */
 async function answerReadiness(
   { inFlight, hasReachedStore }: OwnRoutesOptions,
@@ -66,7 +66,7 @@ async function answerMetrics(
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text);
 }
 
-/** Refuses names and origins that are not ours, and answers in words where something goes wrong. */
+/** Refuses foreign hosts and origins, and answers errors in words. */
 function whereOurs(
   { guard }: OwnRoutesOptions,
   request: IncomingMessage,
@@ -121,7 +121,7 @@ function notAllowed(response: ServerResponse): void {
   answerError(response, 405, { code: 'BAD_INPUT', message: 'Expected a GET' });
 }
 
-/** The same folder from src/, where tests run, and from dist/, which is what is published. */
+/** The same folder from src/, where tests run, and from dist/, which is published. */
 const FOLDER = new URL('../../../dist/web/dashboard/', import.meta.url);
 
 const FILES: Readonly<Record<string, readonly [file: string, type: string]>> = {
@@ -141,7 +141,7 @@ const POLICY = [
   "form-action 'none'",
 ].join('; ');
 
-/** The page itself holds nothing that is secret: what it shows comes from the API. */
+/** The page itself holds no secret: its content comes from the API. */
 async function answerFile(request: IncomingMessage, response: ServerResponse, path: string): Promise<void> {
   const [file, type] = FILES[path] ?? [];
   if (!file || !type) return answerError(response, 404, { code: 'NOT_FOUND', message: 'There is nothing here' });

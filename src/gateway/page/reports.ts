@@ -12,7 +12,7 @@ import type { RecordStore } from '../receipts/record-stores.ts';
 
 /** The reports that pages ask for. */
 export interface Reports {
-  /** From the records in a tenant's store. `since` and `until` are times such as `7d` or `2026-11-01`. */
+  /** The report from the records in a tenant's store. `since` and `until` are times such as `7d` or `2026-11-01`. */
   reportOf(tenant: string, store: RecordStore, query: URLSearchParams): Promise<Report>;
 }
 
@@ -21,7 +21,7 @@ export interface ReportsOptions {
   now(): number;
 }
 
-/** Makes one report at a time, since each reads many records, and answers with the same one for half a minute. */
+/** Makes one report at a time, because each reads many records. A report is cached for half a minute. */
 export function createReports({ book, now }: ReportsOptions): Reports {
   const kept = new Map<string, { readonly madeAt: number; readonly report: Promise<Report> }>();
   let last: Promise<unknown> = Promise.resolve();
@@ -54,7 +54,7 @@ function reportFrom(store: RecordStore, range: Range, book: PriceBook): Promise<
   return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) });
 }
 
-/** Lets requests of agents go between: records that are in memory already would come without a pause. */
+/** Lets requests of agents run in between: records in memory would come without a pause. */
 async function* inTurns(records: AsyncIterable<RequestRecord>): AsyncGenerator<RequestRecord> {
   let count = 0;
   for await (const record of records) {

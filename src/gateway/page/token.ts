@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** The token of this user's gateway: the one that is kept in the file, else a new one. Only the user can read it. */
+/** The token of this user's gateway: the one in the file, otherwise a new one. Only the user can read it. */
 export function keepToken(path: string): string {
   return readToken(path) ?? writeToken(path);
 }
@@ -10,7 +10,7 @@ export function keepToken(path: string): string {
 function readToken(path: string): string | undefined {
   let file: number;
   try {
-    // A link in its place would let someone else choose the token.
+    // With a link in its place, someone else could choose the token.
     file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW);
   } catch {
     return undefined;
@@ -18,7 +18,7 @@ function readToken(path: string): string | undefined {
   try {
     const isOpen = (fstatSync(file).mode & 0o077) !== 0 && process.platform !== 'win32';
     const token = readFileSync(file, 'utf8').trim();
-    // A token that others could read is no secret any more.
+    // A token that others could read is no longer secret.
     return isOpen || !TOKEN.test(token) ? undefined : token;
   } finally {
     closeSync(file);

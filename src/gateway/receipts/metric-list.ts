@@ -2,7 +2,7 @@
 export interface Metric {
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly help: string;
-  /** Names of labels. Every value is one of a few words of ours: nothing that a client sends becomes one. */
+  /** Names of labels. Every value is one of a few words of ours, never text from a client. */
   readonly labels?: readonly string[];
   /** Upper bounds of the buckets of a histogram, in seconds. */
   readonly buckets?: readonly number[];
@@ -29,13 +29,13 @@ export const metricList = {
   palimpsest_unpriced_requests_total: counter('Requests of models without a known price.'),
   palimpsest_masked_results_total: counter('Tool results that were masked.'),
   palimpsest_shaped_results_total: counter(
-    'Tool results that were made smaller when they first went out, by how.',
+    'Tool results that were made smaller when they were first sent, by how.',
     'how',
   ),
   palimpsest_refused_requests_total: counter('Edited requests that a provider refused.'),
   palimpsest_conversations_total: counter('Conversations that were seen.'),
   palimpsest_store_troubles_total: counter(
-    'Requests that went out without new masks because the store was slow, full or failed.',
+    'Requests that were sent without new masks because the store was slow, full or failed.',
     'reason',
   ),
   palimpsest_records_dropped_total: counter('Records of requests that the store never got.'),

@@ -19,7 +19,7 @@ export class Quantiles {
     this.#sum += milliseconds;
   }
 
-  /** At least this share of all took so long or less; 0 where there are none. */
+  /** The duration that at least this share of all did not exceed; 0 if there are none. */
   at(share: number): number {
     let left = Math.ceil(share * this.#count);
     if (left === 0) return 0;

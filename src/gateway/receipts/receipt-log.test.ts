@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { entryOf } from '../../../test/support/gateway/receipt-entry.ts';
 import { ReceiptLog } from './receipt-log.ts';
-import { entryOf } from './receipts.test-data.ts';
 
 const mask = (handle: string) => ({
   handle,

@@ -7,7 +7,7 @@ import type { ConversationSummary, Mask, Receipt, Shaped, Totals } from './recei
 /** A receipt before it is added. The log numbers the requests of a conversation. */
 export interface Entry {
   readonly receipt: Omit<Receipt, 'request'>;
-  /** First line of the conversation's task; may be empty where the conversation is known. */
+  /** First line of the conversation's task; may be empty if the conversation is known. */
   readonly title: string;
   /** The multiples of the base price that the costs are made of. */
   readonly multiples: Pick<Prices, 'read' | 'write' | 'writes'>;
@@ -28,13 +28,13 @@ export interface ConversationDetail {
   readonly shaped: readonly Shaped[];
 }
 
-/** The log for reading: that of this process, or of the process that keeps it for all workers. */
+/** Reads the log of this process, or of the process that keeps it for all workers. */
 export interface ReceiptLogReader {
   totals(): Promise<Totals>;
   /** Newest first. */
   conversations(limit: number): Promise<readonly ConversationSummary[]>;
   conversation(id: string): Promise<ConversationDetail | undefined>;
-  /** Answers how to stop. */
+  /** Returns a function that stops it. */
   watch(watcher: (entered: Entered) => void): () => void;
 }
 
@@ -80,7 +80,7 @@ export class ReceiptLog implements ReceiptLogReader {
     return totals;
   }
 
-  /** Keeps only the sums of a conversation that was not used for long, and nothing of the oldest. */
+  /** Keeps only the sums of conversations that were not used for long, and nothing of the oldest. */
   #forget(entered: ConversationTotals): void {
     if (entered.receipts.length > recordLimits.receiptsPerConversation) {
       entered.receipts.shift();
@@ -136,7 +136,7 @@ export class ReceiptLog implements ReceiptLogReader {
   }
 }
 
-/** Added up in place: every request adds to the log, and few read it. */
+/** Adds in place, because every request adds to the log and few read it. */
 class Sums {
   requests = 0;
   tokensIn = 0;

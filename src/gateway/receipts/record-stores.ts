@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 /** Keeps records of requests. */
 export type RecordStore = Required<Pick<Store, 'putRecords' | 'records'>>;
 
-/** The record stores of tenants: their stores, or the memory of this process where a store keeps no records. */
+/** The record stores of tenants: their stores, or the memory of this process if a store keeps no records. */
 export function createRecordStores(open: (tenant: string) => Promise<Store>): (tenant: string) => Promise<RecordStore> {
   const inMemory = new Map<string, RecordStore>();
   return async (tenant) => {

@@ -9,13 +9,13 @@ export interface RecordWriterOptions {
   readonly log: Log;
 }
 
-/** Records are written so long after the first of them: a process that is killed loses no more. */
+/** Records are written this long after the first of them: a killed process loses no more. */
 const WRITE_AFTER_MS = 1000;
-/** After a failure it waits twice as long, up to this. */
+/** The longest wait after failures. Each failure doubles the wait. */
 const MOST_WAIT_MS = 60_000;
 const BATCH_RECORDS = 1000;
 
-/** Writes the records of one tenant behind the requests. No request waits for it. */
+/** Writes the records of one tenant in the background. No request waits for it. */
 export class RecordWriter {
   readonly #options: RecordWriterOptions;
   readonly #waiting: RequestRecord[] = [];
@@ -23,7 +23,7 @@ export class RecordWriter {
   #writing: Promise<void> | undefined;
   #waitMs = WRITE_AFTER_MS;
   #dropped = 0;
-  /** Since the last write that succeeded. */
+  /** Records dropped since the last successful write. */
   #droppedNow = 0;
   #isFailing = false;
   #isClosed = false;
@@ -79,7 +79,7 @@ export class RecordWriter {
     }
   }
 
-  /** A batch that no store would take must not keep the next ones waiting. */
+  /** A batch that the store refuses must not delay the next ones. */
   #refused(error: unknown, records: number): void {
     if (!(error instanceof PalimpsestError) || error.code !== 'BAD_OPTION') throw error;
     this.#drop(records);
@@ -108,7 +108,7 @@ export class RecordWriter {
     this.#droppedNow += records;
   }
 
-  /** Writes everything that waits, for a few seconds at most. */
+  /** Writes all pending records, for a few seconds at most. */
   async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -1,14 +1,15 @@
+import { type MoneyOptions, moneyOf, type UsedTokens } from '../../money/money-of.ts';
 import { addMoney } from '../../money/money-totals.ts';
 import { listPrices, type PriceBook } from '../../money/price-book.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
+import type { Mutable } from '../mutable.ts';
 import { Histogram } from './histogram.ts';
 import type { Log } from './log.ts';
 import { metricList } from './metric-list.ts';
 import { Counters, toPrometheus } from './metrics.ts';
-import { priced } from './priced.ts';
 import type { Receipt, Totals } from './receipt.ts';
 import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
 import type { RecordStore } from './record-stores.ts';
@@ -18,24 +19,26 @@ import { RecordWriter } from './record-writer.ts';
 export interface Finished {
   readonly tenant: string;
   readonly provider: Provider;
-  /** 0 where there was no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
   readonly ended: Outcome['kind'];
   /** Only of requests that were understood. */
   readonly entry?: Entry | undefined;
-  /** Why nothing new was masked, where that was the store. */
+  /** Why nothing new was masked, if the store was the reason. */
   readonly storeTrouble?: StoreTrouble | undefined;
   /** Written to the store. */
   readonly record?: RequestRecord | undefined;
 }
 
-/** Where requests are written down: in this process, or in the one that keeps the records of all workers. */
+/** Records requests, in this process or in the one that keeps the records of all workers. */
 export interface Records {
+  /** Records a finished request. Must not throw. */
   finish(finished: Finished): void;
+  /** The receipts of one tenant. */
   receipts(tenant: string): ReceiptLogReader;
   /** For Prometheus. */
   metrics(): Promise<string>;
-  /** Writes what is not written yet. */
+  /** Writes pending records. */
   close?(): Promise<void>;
 }
 
@@ -48,7 +51,7 @@ export interface RecordsOptions {
   readonly priceBook?: PriceBook;
   /** For the log. */
   readonly onReceipt?: (receipt: Receipt) => void;
-  /** Where the records of requests are kept: nowhere if not given. */
+  /** The store of request records. Without it, they are not kept. */
   readonly keep?: { open(tenant: string): Promise<RecordStore>; readonly log: Log };
 }
 
@@ -97,6 +100,28 @@ export function createRecords(options: RecordsOptions): Records {
       await Promise.all([...writers.values()].map((writer) => writer.close()));
     },
   };
+}
+
+/** The receipt with its money, if the model has a price. The field is set in place, because copying a receipt takes longer. */
+export function priced({ receipt, multiples }: Entry, book: PriceBook): Entry['receipt'] {
+  const money = moneyFor(receipt, { prices: multiples, book });
+  if (money) (receipt as Mutable<Entry['receipt']>).money = money;
+  return receipt;
+}
+
+function moneyFor(
+  { model, sent, without, completionTokens: output }: Entry['receipt'],
+  options: Required<MoneyOptions>,
+): Entry['receipt']['money'] | undefined {
+  const price = options.book.priceOf(model);
+  if (!price) return undefined;
+  if ('subscription' in price) return price;
+  const used: Mutable<UsedTokens> = { cached: sent.cached, written: sent.written, output };
+  if (sent.uncached !== undefined) used.uncached = sent.uncached;
+  if (sent.hourWritten !== undefined) used.hourWritten = sent.hourWritten;
+  const paid = moneyOf(model, used, options);
+  const unmasked = without === sent ? paid : moneyOf(model, without, options);
+  return paid && unmasked && { sent: paid.input, without: unmasked.input, output: paid.output };
 }
 
 function classOf(status: number, ended: Outcome['kind']): string {

@@ -4,11 +4,11 @@ import type { RequestSigns } from '../decide/signs.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Entry } from './receipt-log.ts';
-import type { Settled } from './write-receipt.ts';
+import type { Outcome } from './write-receipt.ts';
 
-/** The record of a request: its receipt in numbers, and signs of harm. Nothing that a user or a tool wrote. */
-export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
-  const { decision, root, sent, times } = settled;
+/** The record of a request: its receipt in numbers, and signs of harm. It has no text of a user or a tool. */
+export function toRequestRecord({ receipt }: Entry, outcome: Outcome, signs: RequestSigns): RequestRecord {
+  const { decision, root, sent, times } = outcome;
   const { prices } = decision.explanation;
   const { holdoutShare, model } = receipt;
   const { usage, refused, isFinal } = sent;

@@ -15,12 +15,12 @@ import type { Entry } from './receipt-log.ts';
 
 /** The answer to a request. */
 export interface Sent {
-  /** 0 where there was no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
   readonly refused: { readonly status: number; readonly text: string } | undefined;
-  /** Whether the answer is the model's last word, without a call. Undefined where that was not read. */
+  /** Whether the answer is final, without a call. Undefined if that was not read. */
   readonly isFinal?: boolean | undefined;
 }
 
@@ -32,12 +32,12 @@ export interface Times {
 }
 
 /** Everything that a receipt is written from. */
-export interface Settled extends RequestIds {
-  /** With its owner in it; empty where the request was not read. */
+export interface Outcome extends RequestIds {
+  /** The id with its owner; empty if the request was not read. */
   readonly conversation: string;
-  /** With its owner in it; empty where it is not known. */
+  /** The id with its owner; empty if unknown. */
   readonly session: string;
-  /** The session that it goes on with, with its owner in it. */
+  /** The session that this one continues, with its owner. */
   readonly root?: string | undefined;
   readonly api: Api;
   readonly path: string;
@@ -48,7 +48,7 @@ export interface Settled extends RequestIds {
   readonly times: Times;
 }
 
-/** A request as the provider counted it, and as it would have without the masks. */
+/** A request as the provider counted it, and without the masks. */
 export interface Counted {
   readonly sent: number;
   readonly without: number;
@@ -58,13 +58,13 @@ export interface Counted {
   readonly growth: { readonly counted: number; readonly estimated: number };
   readonly epoch: number;
   readonly masked: number;
-  /** Results that were made smaller when they first went out. */
+  /** Results that were made smaller when they were first sent. */
   readonly shaped: number;
   /** Whether the provider ever read from its cache; undefined after a first request, which finds nothing there. */
   readonly reads?: boolean | undefined;
 }
 
-/** The figures for the next receipt of the conversation; undefined where the provider did not count. */
+/** The figures for the next receipt of the conversation; undefined if the provider did not count. */
 export function countedOf({ receipt }: Entry, { decision, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked, shaped = 0 } = receipt;
@@ -92,26 +92,26 @@ const NO_GROWTH: Counted['growth'] = { counted: 0, estimated: 0 };
 const isSameEpoch = (a: Pick<Counted, 'epoch' | 'masked'>, b: Pick<Counted, 'epoch' | 'masked'>): boolean =>
   a.epoch === b.epoch && a.masked === b.masked;
 
-type Before = Pick<Settled, 'decision' | 'previous'>;
+type Before = Pick<Outcome, 'decision' | 'previous'>;
 
-/** The receipt of a request: the provider's own numbers where it gave them. */
-export function writeReceipt(settled: Settled): Entry {
-  const { decision, conversation, sent: answer, times } = settled;
+/** The receipt of a request: with the provider's own numbers if it gave them. */
+export function writeReceipt(outcome: Outcome): Entry {
+  const { decision, conversation, sent: answer, times } = outcome;
   const { explanation } = decision;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
   const isOriginal = refused !== undefined || explanation.isUnsent === true;
   const shaped = isBilled && !isOriginal && explanation.shaped > 0 ? newShaped(decision) : [];
-  const { sent, without } = isBilled ? tokensOf(settled, isOriginal, shaped) : NOTHING_BILLED;
+  const { sent, without } = isBilled ? tokensOf(outcome, isOriginal, shaped) : NOTHING_BILLED;
   const receipt: Mutable<Entry['receipt']> = {
-    id: settled.id,
-    requestId: settled.requestId,
+    id: outcome.id,
+    requestId: outcome.requestId,
     time: new Date(times.startedAt).toISOString(),
-    session: settled.session || UNREAD,
+    session: outcome.session || UNREAD,
     conversation: conversation || UNREAD,
     arm: decision.arm,
-    api: settled.api,
-    path: settled.path.slice(0, requestLimits.pathChars),
+    api: outcome.api,
+    path: outcome.path.slice(0, requestLimits.pathChars),
     prices: explanation.prices.name,
     status,
     act: explanation.act,
@@ -133,17 +133,17 @@ export function writeReceipt(settled: Settled): Entry {
     receipt.shaped = explanation.shaped;
     receipt.newShaped = shaped;
   }
-  addOptionalFields(receipt, settled);
+  addOptionalFields(receipt, outcome);
   const { read, write, writes } = explanation.prices;
   const multiples = writes ? { read, write, writes } : { read, write };
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples };
+  return { receipt, title: outcome.previous ? '' : ownCopy(titleOf(decision)), multiples };
 }
 
-function addOptionalFields(receipt: Mutable<Entry['receipt']>, settled: Settled): void {
-  const { holdoutShare, explanation } = settled.decision;
+function addOptionalFields(receipt: Mutable<Entry['receipt']>, outcome: Outcome): void {
+  const { holdoutShare, explanation } = outcome.decision;
   const { isUnsent, masked, newMasks, shaped, rent, price } = explanation;
-  const { usage, refused } = settled.sent;
-  const model = modelIn(settled);
+  const { usage, refused } = outcome.sent;
+  const model = modelIn(outcome);
   if (model !== undefined) receipt.model = model;
   if (holdoutShare !== undefined) receipt.holdoutShare = holdoutShare;
   if (isUnsent) receipt.unsent = shaped > 0 ? { masked, newMasks, shaped } : { masked, newMasks };
@@ -154,8 +154,8 @@ function addOptionalFields(receipt: Mutable<Entry['receipt']>, settled: Settled)
     receipt.refused = { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) };
 }
 
-/** Some providers let their customers name models: that shows in the name. */
-function modelIn({ api, decision }: Settled): string | undefined {
+/** Some providers let customers name models: a prefix shows that. */
+function modelIn({ api, decision }: Outcome): string | undefined {
   const { model } = decision.explanation;
   const { modelPrefix = '' }: Partial<Wire> = wires[api];
   return model === undefined ? undefined : modelPrefix + model;
@@ -176,7 +176,7 @@ interface Both {
 }
 
 function tokensOf(
-  { decision, sent: { usage }, previous }: Settled,
+  { decision, sent: { usage }, previous }: Outcome,
   isOriginal: boolean,
   shaped: readonly Shaped[],
 ): Both {
@@ -191,7 +191,7 @@ function tokensOf(
   return { sent, without: toTokens(tokens, wasCached, partsWithout(sent, tokens - wasCached)) };
 }
 
-/** Of the tokens that would have been written without masks, the parts with another price. Writes have the lifetimes that they had. */
+/** The parts of the tokens written without masks that have another price. Writes keep their lifetimes. */
 function partsWithout(sent: Tokens, writtenWithout: number): Parts {
   const uncached = uncachedWithout(sent, writtenWithout);
   const { hourWritten } = sent;
@@ -203,7 +203,7 @@ function partsWithout(sent: Tokens, writtenWithout: number): Parts {
   };
 }
 
-/** The part behind the last cache marker is taken to be the same with masks and without. Where nothing is cached, it is all. */
+/** The part after the last cache marker is assumed to be the same with and without masks. If nothing is cached, it is everything. */
 function uncachedWithout({ tokens, uncached }: Tokens, writtenWithout: number): number | undefined {
   if (uncached === undefined) return undefined;
   return uncached === tokens ? writtenWithout : Math.min(uncached, writtenWithout);
@@ -218,9 +218,8 @@ interface Bill {
 }
 
 /**
- * The provider's count without the masks: everything that it counted before, and the new messages. Between epochs that is known
- * to the token, since masks stay as they are; in an epoch, what is new is estimated. An agent may shorten its own history: then
- * the masks are estimated from the start.
+ * The provider's count without the masks: its earlier count, and the new messages. Between epochs that is exact, because masks stay as
+ * they are. In an epoch, the new part is estimated. If an agent shortened its own history, the masks are estimated from the start.
  */
 function withoutMasks(explanation: Explanation, { sent, previous, estimate, savedNow }: Bill): Tokens {
   const { without, act } = explanation;
@@ -234,14 +233,14 @@ function withoutMasks(explanation: Explanation, { sent, previous, estimate, save
   const tokens = Math.max(sent.tokens, all);
   if (explanation.newMasks === 0)
     return toTokens(tokens, sent.cached > 0 ? Math.max(0, tokens - sent.written - shaped) : 0);
-  // An epoch on a cold cache is free: without it, all would have been written again too.
+  // An epoch on a cold cache is free: everything would have been written again anyway.
   const wasCached = act !== 'cold-cache' && (previous?.reads ?? without.cached > 0);
   return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? without.cached) : 0);
 }
 
 /**
- * The provider's tokens for one of ours, in messages. System prompt and tools are counted in another way: the ratio of whole
- * requests is only the first guess, until enough messages were added between requests with the same masks.
+ * The provider's tokens for one of ours, in messages. System prompt and tools have another ratio. So the ratio of whole requests is only
+ * the first guess, until enough messages were added between requests with the same masks.
  */
 function messageRatio(sent: number, { previous, estimate }: Pick<Bill, 'previous' | 'estimate'>): number {
   const { counted, estimated } = previous?.growth ?? NO_GROWTH;

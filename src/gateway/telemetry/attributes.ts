@@ -4,13 +4,13 @@ import type { Receipt } from '../receipts/receipt.ts';
 /** Attributes as OpenTelemetry takes them. */
 export type SpanAttributes = Record<string, string | number | boolean>;
 
-/** A request that was decided and not sent yet. */
+/** A request that was decided and is not sent yet. */
 export interface Asked {
   readonly requestId: string;
   readonly tenant: string;
-  /** By the conventions: `chat`, `generate_content`, or our own `count_tokens`. */
+  /** The operation by the conventions: `chat`, `generate_content`, or our own `count_tokens`. */
   readonly operation: string;
-  /** By the name that the conventions give it. */
+  /** The provider's name in the conventions. */
   readonly provider: string;
   readonly model: string | undefined;
   /** The origin of the upstream. */
@@ -19,18 +19,18 @@ export interface Asked {
 
 /** A request that is over. */
 export interface Answered {
-  /** 0 where there was no answer. */
+  /** 0 if there was no answer. */
   readonly status: number;
-  /** Why there was no whole answer: a code of the network, or that the client left. */
+  /** Why the answer is missing or incomplete: a network code, or that the client left. */
   readonly failure: string | undefined;
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
-  /** A count of tokens has none. */
+  /** Undefined for a count of tokens. */
   readonly receipt: Omit<Receipt, 'request'> | undefined;
   readonly totalMs: number;
 }
 
-/** Known before the request is sent, so that a sampler can decide by them. */
+/** The attributes that are known before the request is sent, for samplers. */
 export function requestAttributes({ requestId, tenant, operation, provider, model, origin }: Asked): SpanAttributes {
   return {
     'gen_ai.operation.name': operation,
@@ -47,7 +47,7 @@ function serverOf(origin: string): SpanAttributes {
   return { 'server.address': hostname, 'server.port': Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
-/** Numbers and our own words: nothing that a user, a tool or a model wrote. */
+/** Numbers and our own words, without any text of a user, a tool or a model. */
 export function answerAttributes(answered: Answered): SpanAttributes {
   const { status, streamed, usage, receipt } = answered;
   const error = errorType(answered);
@@ -60,7 +60,7 @@ export function answerAttributes(answered: Answered): SpanAttributes {
   };
 }
 
-/** Input tokens are all of them, with those of the cache. Cache writes are there only where the provider tells them apart. */
+/** Input tokens include those of the cache. Cache writes are there only if the provider reports them. */
 function usageAttributes({ cached, written, uncached, completionTokens, model }: Usage): SpanAttributes {
   return {
     'gen_ai.usage.input_tokens': cached + written,
@@ -95,12 +95,12 @@ function receiptAttributes(receipt: NonNullable<Answered['receipt']>): SpanAttri
   };
 }
 
-/** The status of an error, or why there is none. Undefined: the answer is whole. */
+/** The status of an error, or why there is no status. Undefined for a complete answer. */
 export function errorType({ status, failure }: Answered): string | undefined {
   return failure ?? (status >= 400 || status === 0 ? String(status) : undefined);
 }
 
-/** Clients may name any model. Only a name that the provider took is a label, so that labels are bounded. */
+/** Clients may name any model. Only a name that the provider accepted becomes a label, so the number of labels is bounded. */
 export function metricAttributes({ operation, provider, model, origin }: Asked, answered: Answered): SpanAttributes {
   const isTaken = answered.status >= 200 && answered.status < 300;
   const responseModel = answered.usage?.model;

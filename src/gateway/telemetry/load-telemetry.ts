@@ -3,8 +3,8 @@ import { codeOf, type Log } from '../receipts/log.ts';
 import { createTelemetry, type Telemetry } from './telemetry.ts';
 
 /**
- * Spans and metrics through the package `@opentelemetry/api`, an optional peer. Undefined where it is not installed. Without an
- * SDK that is registered, the package does nothing.
+ * Spans and metrics through the package `@opentelemetry/api`, an optional peer. Undefined if it is not installed. Without a registered
+ * SDK the package does nothing.
  */
 export function loadTelemetry(version: string, log: Log): Telemetry | undefined {
   const require = createRequire(import.meta.url);
@@ -17,7 +17,7 @@ export function loadTelemetry(version: string, log: Log): Telemetry | undefined 
   }
 }
 
-/** A sampler or a span processor of the user's own may throw. The request goes on without its span. */
+/** A custom sampler or span processor may throw. The request then continues without its span. */
 function withoutErrors(telemetry: Telemetry, log: Log): Telemetry {
   const attempt = <T>(work: () => T): T | undefined => {
     try {

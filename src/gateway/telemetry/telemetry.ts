@@ -22,7 +22,7 @@ export interface Telemetry {
 
 /** The span of one request. */
 export interface RequestSpan {
-  /** Headers for the upstream: the trace that goes on there. */
+  /** The headers that continue the trace at the upstream. */
   readonly headers: Readonly<Record<string, string>>;
   /** Runs work as a part of this span. */
   run<T>(work: () => T): T;
@@ -31,14 +31,14 @@ export interface RequestSpan {
 
 export function createTelemetry(api: typeof OpenTelemetry, version: string): Telemetry {
   const tracer = api.trace.getTracer(SCOPE, version);
-  // Made when an SDK is registered, which may be after the gateway was made.
+  // Created when an SDK is registered, which may be after the gateway was created.
   let instruments: Instruments | undefined;
   return {
     begin: (asked, { headers, startedAt }) => {
       instruments ??= isMetered(api) ? createInstruments(api, version) : undefined;
       if (!instruments && !isTraced(api)) return undefined;
       const active = api.context.active();
-      // A server that has instruments of its own has read the headers.
+      // An instrumented server has already read the headers.
       const parent = api.trace.getSpan(active) ? active : api.propagation.extract(active, headers, fromHeaders);
       const attributes = requestAttributes(asked);
       const span = tracer.startSpan(
@@ -55,8 +55,8 @@ export function createTelemetry(api: typeof OpenTelemetry, version: string): Tel
 const SCOPE = 'palimpsest';
 
 /**
- * Whether an SDK takes spans. The API alone, which many packages bring along, does nothing, and to make spans for it takes as long
- * as to forward a small request.
+ * Whether an SDK takes spans. Many packages install the API alone, which does nothing, and creating spans for it takes as long as
+ * forwarding a small request.
  */
 function isTraced({ trace, ProxyTracerProvider }: typeof OpenTelemetry): boolean {
   const provider = trace.getTracerProvider();
@@ -67,7 +67,7 @@ function isTraced({ trace, ProxyTracerProvider }: typeof OpenTelemetry): boolean
 const isMetered = ({ metrics, createNoopMeter }: typeof OpenTelemetry): boolean =>
   metrics.getMeter(SCOPE) !== createNoopMeter();
 
-/** By the conventions: operation and model. */
+/** The span's name by the conventions: operation and model. */
 const nameOf = (attributes: Attributes): string =>
   [attributes['gen_ai.operation.name'], attributes['gen_ai.request.model']].filter(Boolean).join(' ');
 
@@ -116,7 +116,7 @@ function createInstruments(api: typeof OpenTelemetry, version: string): Instrume
   };
 }
 
-/** Tokens are measured only where the provider counted them. */
+/** Records tokens only if the provider counted them. */
 function measure(
   { tokens, duration }: Instruments,
   context: Context,

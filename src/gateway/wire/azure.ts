@@ -5,7 +5,7 @@ import type { Home, Wire } from './wire.ts';
 const home = {
   name: 'azure',
   telemetryName: 'azure.ai.openai',
-  // Every resource has its own address. A name that is reserved to never exist says what to set.
+  // Every resource has its own address. This reserved name, which never exists, says what to set.
   address: 'https://set-upstream-azure.invalid',
   speaks: ['anthropic'],
   signs: {

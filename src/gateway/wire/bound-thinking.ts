@@ -16,15 +16,15 @@ const { value: DROP, headerValue: BETA } = OPT_IN;
 
 /** How an API treats thinking that is signed over everything before it. */
 export interface BoundThinking {
-  /** Whether this model's thinking is. */
+  /** Whether this model binds its thinking. */
   isBound(model: string | undefined): boolean;
-  /** Whether a refusal says that it is. */
+  /** Whether a refusal says that thinking is bound. */
   isRefusal(text: string): boolean;
-  /** Undefined where the request cannot opt in: it does not ask for thinking, or the client has chosen otherwise. */
+  /** Undefined if the request cannot opt in: it does not ask for thinking, or the client has chosen otherwise. */
   optIn(request: ReadRequest): OptIn | undefined;
 }
 
-/** Anthropic's. */
+/** The rules of Anthropic. */
 export const boundThinking: BoundThinking = {
   isBound: bindsThinking,
   isRefusal: (text) => /bound to a different conversation/i.test(text),
@@ -49,7 +49,7 @@ function optIn(request: ReadRequest): OptIn | undefined {
 const TYPES = new Set(['enabled', 'adaptive']);
 const CHOSEN: OptIn = { edits: [], headers: {} };
 
-/** Puts a member at the end of an object. */
+/** Inserts a member at the end of an object. */
 function insert(scan: JsonScan, object: number, member: string): ByteEdit {
   const at = scan.end(object) - 1;
   const isEmpty = [...scan.members(object)].length === 0;

@@ -18,7 +18,7 @@ interface Marker extends BlockAt {
 export interface Markers {
   readonly all: readonly { readonly ttl: string | undefined }[];
   readonly onMessages: readonly Marker[];
-  /** The one that the provider puts on the last block by itself. */
+  /** The marker that the provider adds to the last block by itself. */
   readonly automatic: { readonly ttl: string | undefined } | undefined;
 }
 
@@ -53,9 +53,9 @@ export interface PlacedMarker {
 const MOST_MARKERS = 4;
 
 /**
- * Puts a marker just before the first block that changed: the provider finds a cached prefix only at a marker, so that
- * without it an epoch would write the whole prompt again. Undefined where the client caches nothing behind that block.
- * Where all four are used the oldest on a message moves there.
+ * Places a marker just before the first changed block. The provider finds a cached prefix only at a marker, so without it an epoch would
+ * write the whole prompt again. Undefined if the client caches nothing after that block. If all four markers are used, the oldest one on
+ * a message moves there.
  */
 export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker | undefined {
   const { all, onMessages, automatic } = request.markers;
@@ -70,12 +70,12 @@ export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker 
   return oldest && { message, edits: [edit, takeOut(request, oldest)] };
 }
 
-/** Whether there is room for a marker of ours, or one that can move. */
+/** Whether there is room for our marker, or a marker that can move. */
 export function canMark(request: ReadRequest): boolean {
   return request.markers.all.length < MOST_MARKERS || movable(request) !== undefined;
 }
 
-/** The oldest marker on a message that can move. One inside a block goes with its part; without the last, nothing is cached. */
+/** The oldest marker on a message that can move. One inside a block belongs to its part, and without the last one nothing would be cached. */
 function movable(request: ReadRequest): Marker | undefined {
   const { onMessages, automatic } = request.markers;
   return onMessages.find(({ place }, i) => !place.isInner && (automatic || i < onMessages.length - 1));
@@ -98,7 +98,7 @@ function carrierBefore(request: ReadRequest, first: BlockAt): Carrier | undefine
   return undefined;
 }
 
-/** The blocks of a message. Those of a message without markers were not read yet. */
+/** The blocks of a message. For a message without markers they were not read yet. */
 function blocksOf({ body, listed, wire }: ReadRequest, message: number): readonly BlockPlace[] {
   const { start = 0, read } = listed[message] ?? {};
   if (!read || read.blocks) return read?.blocks ?? [];
@@ -126,7 +126,7 @@ const NOTHING = new Uint8Array();
 export interface BlockPlace {
   /** Its index in the content. */
   readonly index: number;
-  /** Before the bracket that closes it. */
+  /** The position before its closing bracket. */
   readonly close: number;
   /** Whether a marker may be put on it. */
   readonly canCarry: boolean;
@@ -139,14 +139,14 @@ export interface BlockPlace {
 /** A cache marker. */
 export interface MarkerPlace extends Range {
   readonly ttl: string | undefined;
-  /** The marker is on a part inside the block, and is removed only with that part. */
+  /** Whether the marker is on a part inside the block: it is removed only with that part. */
   readonly isInner: boolean;
 }
 
-/** Thinking and empty texts cannot carry one. */
+/** The blocks that can carry a marker. Thinking and empty texts cannot. */
 const CARRIERS = new Set(['text', 'image', 'document', 'search_result', 'tool_use', 'tool_result', 'server_tool_use']);
 
-/** The blocks of the message that was scanned last; none where its content is a text. */
+/** The blocks of the message that was scanned last; none if its content is a text. */
 export function readBlocks(scan: JsonScan, message: Fields): BlockPlace[] {
   const content = lastMember(scan, 0, 'content');
   if (!content || !scan.isList(content.value)) return [];
@@ -168,7 +168,7 @@ function readBlock(scan: JsonScan, value: number, { block, index }: { block: Fie
   };
 }
 
-/** On the parts of a result or a document, and on theirs. */
+/** The markers on the parts of a result or a document, and on their parts. */
 function* innerMarkers(scan: JsonScan, block: number): Iterable<MarkerPlace> {
   for (const { name, value } of scan.members(block)) {
     if (name !== 'content' && name !== 'source') continue;

@@ -1,7 +1,7 @@
 import { gemini } from './gemini.ts';
 import type { Wire } from './wire.ts';
 
-/** Gemini's API as Gemini CLI uses it with a Google login: the usual request is in `request`, the model beside it. */
+/** Gemini's API as Gemini CLI uses it with a Google login: the usual request is in `request`, next to the model. */
 export const codeassist = {
   ...gemini,
   home: {

@@ -29,7 +29,7 @@ export const gemini = {
     const { functionResponse: answer } = partAt(content, 'parts', index);
     return isRecord(answer) ? (asString(answer.id) ?? asString(answer.name) ?? '') : '';
   },
-  // Name and id of a response stay as they were written; the files beside it go with it.
+  // Name and id of a response stay as written; the files next to it are masked with it.
   resultMembers: { content: 'response', attachments: 'parts', whole: ['inlineData', 'fileData'] },
   asksForJson: (field) => {
     const config = (field('generationConfig') ?? field('generation_config') ?? {}) as Fields;

@@ -4,9 +4,9 @@ import { type Prices, priceLists } from '../../plan/prices.ts';
 import { anyMessage, isFilled, type Wire } from './wire.ts';
 
 /**
- * A server on this machine bills nothing, but it evaluates every token of a prompt that does not begin like the last one.
- * A token that it has in memory costs next to nothing, as at DeepSeek, whose numbers these are. Servers unload a model
- * after some idle time; an hour is the longest default among them.
+ * A server on this machine bills nothing, but it evaluates every token after the first difference from the last prompt. A token in its
+ * memory costs next to nothing, as at DeepSeek, whose numbers these are. Servers unload a model after some idle time; an hour is the
+ * longest default among them.
  */
 export const localPrices: Prices = {
   ...priceLists.deepseek,
@@ -35,7 +35,7 @@ export const ollama = {
   asksForJson: (field) => Boolean(field('format')),
   usageSigns: ['eval_count'],
   cutsPrompts: true,
-  // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.
+  // The counts are members of the answer, in a stream of its last line. Some versions leave out the count of a cached prompt.
   usageIn: ({ prompt_eval_count, eval_count, model }) =>
     prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count }, model },
   endSigns: ['"done":true', '"done": true', '"tool_calls"'],

@@ -7,7 +7,7 @@ import { anyMessage, type Home, isFilled, partAt, type Wire } from './wire.ts';
 /** The home of both of OpenAI's APIs. */
 export const openai = { name: 'openai', address: 'https://api.openai.com' } as const satisfies Home;
 
-/** OpenAI's Chat Completions, and what speaks like it. Models of Anthropic's behind it take cache markers. */
+/** OpenAI's Chat Completions, and compatible APIs. Anthropic's models behind it take cache markers. */
 export const openaiChat = {
   home: openai,
   routes: [{ path: /\/chat\/completions$/ }],

@@ -3,7 +3,7 @@ import { type Api, apis, wires } from './index.ts';
 import { localPrices } from './ollama.ts';
 import type { ProviderRow, ProviderSigns, RequestLine } from './wire.ts';
 
-/** Servers that speak the APIs of others, and have none of their own that the gateway reads. */
+/** Servers that speak the APIs of others, and have no API of their own that the gateway reads. */
 const others = {
   openrouter: { address: 'https://openrouter.ai/api', speaks: ['openai-chat', 'openai-responses', 'anthropic'] },
   groq: {
@@ -33,7 +33,7 @@ const others = {
     address: 'https://api.moonshot.ai',
     telemetryName: 'moonshot_ai',
     speaks: ['openai-chat', 'openai-responses', 'anthropic'],
-    // A cache hit costs a tenth. Writing to the cache is billed too, at a price that is not known here: it counts as 1.
+    // A cache hit costs a tenth. Writing to the cache is billed too, at a price that is unknown here: it counts as 1.
     prices: automatic(
       'moonshot',
       { read: 0.1, lifeMs: 300_000 },
@@ -68,7 +68,7 @@ export const providers = rows as Readonly<Record<Provider, ProviderRow>>;
 
 export const providerNames = Object.keys(providers) as readonly Provider[];
 
-/** Where requests go if nothing else is said. */
+/** The default target of requests. */
 export const officialAddresses = Object.fromEntries(
   providerNames.map((name) => [name, providers[name].address]),
 ) as Readonly<Record<Provider, string>>;
@@ -78,10 +78,10 @@ export function speaks(provider: Provider, api: Api): boolean {
   return wires[api].home.name === provider || providers[provider].speaks?.includes(api) === true;
 }
 
-/** The provider of requests that nothing tells apart. */
+/** The provider of requests without any sign of another. */
 export const DEFAULT_PROVIDER: Provider = 'openai';
 
-/** The providers that have this sign. Made once: each request looks at all of them. */
+/** The providers that have this sign. Computed once, because each request looks at all of them. */
 function withSign<K extends keyof ProviderSigns>(
   key: K,
 ): readonly (readonly [Provider, NonNullable<ProviderSigns[K]>])[] {
@@ -97,8 +97,8 @@ const pathSigns = withSign('path');
 const querySigns = withSign('query');
 
 /**
- * The provider of a path that no API has; undefined where nothing tells. A key that goes to the wrong company is a key
- * given away: headers decide first.
+ * The provider of a path that no API has; undefined if it is unknown. Headers decide first, because a key must not be sent to the wrong
+ * company.
  */
 export function guessProvider({ url, headers }: RequestLine, path: string): Provider | undefined {
   const [found] =
@@ -109,7 +109,7 @@ export function guessProvider({ url, headers }: RequestLine, path: string): Prov
   return found;
 }
 
-/** The provider whose own a request is, whatever prefix it begins with. */
+/** The provider that a request clearly belongs to, whatever its prefix. */
 export function ownerOf(request: RequestLine): Provider | undefined {
   return owners.find(([, isOwn]) => isOwn(request))?.[0];
 }

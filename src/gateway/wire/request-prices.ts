@@ -17,17 +17,17 @@ export function requestPrices({ wire, model, markers }: ReadRequest, facts: Pric
 
 /** The source of prices if the user names no price list. */
 export interface PriceFacts {
-  /** The price list of the provider, where it has one for all models. */
+  /** The price list of the provider, if it has one for all models. */
   readonly providerPrices?: Prices | undefined;
   /** The prices of models in dollars. The list prices if not given. */
   readonly priceBook?: PriceBook | undefined;
 }
 
-/** The prices of a model: its own where they are known, else its list. */
+/** The prices of a model: its own if known, otherwise its list. */
 export const listedPrices = (wire: Wire, model: string | undefined, facts: PriceFacts): Prices =>
   withOwnMultiples(listOf(wire, model), dollarsOf(wire, model, facts));
 
-/** The price list of a model, or that of its API where the name of the model tells nothing. */
+/** The price list of a model, or that of its API if the model is unknown. */
 const listOf = ({ prices }: Wire, model: string | undefined): Prices =>
   (model === undefined ? undefined : pricesOf(model)) ?? prices;
 
@@ -39,7 +39,7 @@ const dollarsOf = (
   { priceBook = listPrices }: PriceFacts,
 ): DollarPrice => (model === undefined ? undefined : priceBook.priceOf(modelPrefix + model));
 
-/** A list is for all models of a provider. A model whose cache has a price of its own in dollars has its own multiples. */
+/** A list covers all models of a provider. A model whose cache has its own price in dollars gets its own multiples. */
 function withOwnMultiples(list: Prices, price: DollarPrice): Prices {
   if (!price || 'subscription' in price || price.input === 0) return list;
   const { input, cacheRead, cacheWrite } = price;
@@ -47,7 +47,7 @@ function withOwnMultiples(list: Prices, price: DollarPrice): Prices {
   if (cacheWrite === undefined) return own;
   const write = cacheWrite / input;
   if (!list.writes) return { ...own, write };
-  // It is the price of a short write: a request with a marker for an hour is planned with that of a long one.
+  // This is the price of a short write. A request with a one-hour marker is planned with the price of a long one.
   const writes = { ...list.writes, short: write };
   return { ...own, writes, write: list.write === list.writes.short ? write : list.write };
 }
@@ -69,8 +69,8 @@ export interface MaskingPrices extends Prices {
 }
 
 /**
- * The prices of what could be masked. Where no marker is on a message, none of it is ever cached, unless the caller gave
- * prices of their own. Other APIs than Anthropic's have their own rules for markers: there, none is placed.
+ * The prices of the messages that could be masked. If no marker is on a message, messages are never cached, unless the caller set prices.
+ * Other APIs than Anthropic's have their own rules for markers: there, none is placed.
  */
 export function maskingPrices(request: ReadRequest, prices: Prices, { isOwn }: { isOwn: boolean }): MaskingPrices {
   if (prices.lookup.kind !== 'markers') return { ...prices, canMark: true };

@@ -2,8 +2,8 @@ import { requestLimits } from '../../limits.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * The headers in which agents send the id of their session, the first one that is there. A sub-agent of OpenCode has a
- * session of its own and names that of the agent that started it.
+ * The headers in which agents send the id of their session. The first one present counts. A sub-agent of OpenCode has its own session
+ * and names that of the agent that started it.
  */
 const HEADERS = [
   'x-claude-code-session-id',
@@ -16,7 +16,7 @@ const HEADERS = [
   'conversation_id',
 ];
 
-/** The id of the agent's session, where the request tells it in a header or its body. */
+/** The id of the agent's session, from a header or the body of the request. */
 export function sessionIdOf(
   wire: Wire,
   headers: Readonly<Record<string, string | undefined>>,

@@ -5,13 +5,13 @@ export interface Argument {
   readonly text: string;
 }
 
-/** The texts of a call's arguments. What is no JSON is one text without a name. */
+/** The texts of a call's arguments. Arguments that are not JSON are one text without a name. */
 export function argumentsOf(json: string): Argument[] {
   const value = parse(json);
   return value === undefined ? [{ keys: [], text: withoutCarriageReturns(json) }] : leavesOf(value);
 }
 
-/** An observation as it is searched: of one JSON document only the texts, so that no escape hides a line. */
+/** The searchable text of an observation. Of a JSON document only the texts, so that no escape hides a line. */
 export function observationText(content: string): string {
   const trimmed = content.trim();
   const value = JSON_DOCUMENT.test(trimmed) ? parse(trimmed) : undefined;

@@ -11,7 +11,7 @@ export function oldTextsOf(args: readonly Argument[]): string[] {
   });
 }
 
-/** The lines of an old text that say enough to be looked for. */
+/** The lines of an old text that are long enough to search for. */
 export function editLines(oldText: string): string[] {
   const lines = oldText
     .split('\n')

@@ -17,12 +17,12 @@ export function* endsOf(path: string): Generator<string> {
   for (let slash = path.lastIndexOf('/'); slash >= 0; slash = path.lastIndexOf('/', slash - 1)) {
     const end = path.slice(slash + 1);
     if (isIdentifier(end)) yield end;
-    // A negative place counts as 0: the slash at the beginning would come again.
+    // A negative index counts as 0, so the slash at the beginning would be found again.
     if (slash === 0) return;
   }
 }
 
-/** The first of a call: a file written whole names hundreds. */
+/** The first ones of a call: a whole written file names hundreds. */
 const MOST_IDENTIFIERS = 60;
 
 interface SplitText {
@@ -49,7 +49,7 @@ function tokensOf(text: string): string[] {
   return (text.match(/[A-Za-z0-9_./@~-]{8,}/g) ?? []).map(stripPunctuation).filter(isIdentifier);
 }
 
-/** Takes off the punctuation of the sentence or command around a token. `../` is part of a path. */
+/** Removes the punctuation of the sentence or command around a token. `../` is part of a path. */
 function stripPunctuation(token: string): string {
   const ended = token.slice(0, endWithout(token, './@~-')).replace(/^(?:\.\/)+/, '');
   return ended.startsWith('../') ? ended : ended.replace(/^[@~.-]+/, '');

@@ -19,7 +19,7 @@ function searched(texts: readonly string[], words: readonly number[], most = 64)
 describe('texts by their words', () => {
   const texts = ['see src/queue.ts', 'see src/index.ts', 'src and index', 'nothing'];
 
-  it('are searched only where the rarest word of a quote stands, newest first', () => {
+  it('are searched only where the rarest word of a quote is, newest first', () => {
     expect(searched(texts, wholeWords('src/queue.ts'))).toEqual(['see src/queue.ts']);
     expect(searched(texts, wholeWords('src/index'))).toEqual(['src and index', 'see src/index.ts']);
     expect(searched(texts, wholeWords('src/unknown.ts'))).toEqual([]);
@@ -29,7 +29,7 @@ describe('texts by their words', () => {
     expect(searched(texts, wholeWords('src'), 1)).toEqual(['src and index']);
   });
 
-  it('are all searched where a quote has no word that must stand in them', () => {
+  it('are all searched if a quote has no word that must be in them', () => {
     // Both words may go on to the left or the right.
     expect(searched(texts, innerWords('rc/queu'))).toEqual(texts.toReversed());
     expect(searched(texts, innerWords('c/queue.t'))).toEqual(['see src/queue.ts']);

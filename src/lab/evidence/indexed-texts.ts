@@ -1,6 +1,6 @@
 import { SearchableText } from './searchable-text.ts';
 
-/** Texts by the words in them: few hold the rarest word of a quote, however many there are. */
+/** Texts by the words in them. Only a few contain the rarest word of a quote. */
 export class IndexedTexts {
   readonly #texts: SearchableText[] = [];
   /** The texts that contain a word, oldest first, by the hash of the word. */
@@ -15,7 +15,7 @@ export class IndexedTexts {
     });
   }
 
-  /** The newest texts that hold something with these words, `most` of them at most. */
+  /** The newest texts with these words that satisfy `holds`, at most `most` of them. */
   newest(words: readonly number[], holds: (text: SearchableText) => boolean, most: number): number[] {
     const candidates = this.#candidates(words);
     const found: number[] = [];
@@ -42,7 +42,7 @@ export function innerWords(quote: string): number[] {
   return words;
 }
 
-/** The same for a quote at whose ends no word goes on. */
+/** The same for a quote that begins and ends with whole words. */
 export function wholeWords(quote: string): number[] {
   const words: number[] = [];
   eachWord(quote, (word) => words.push(word));

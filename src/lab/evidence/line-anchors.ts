@@ -2,7 +2,7 @@ import type { Argument } from './call-arguments.ts';
 import { isShellCommand } from './edit-quotes.ts';
 import { sedEdits } from './shell-edits.ts';
 
-/** A line number by which a call edits, and the file it means where it names one. */
+/** A line number that a call edits, and the file if the call names one. */
 export interface LineAnchor {
   readonly line: number;
   readonly baseName: string | undefined;
@@ -22,7 +22,7 @@ export function lineAnchorsOf(args: readonly Argument[]): LineAnchor[] {
   return [...new Map(meant.map((anchor) => [`${anchor.line} ${anchor.baseName}`, anchor])).values()];
 }
 
-/** Asks an observation whether it shows the line with its number, in the file that is meant. */
+/** Whether an observation shows the line with its number, in the file of the anchor. */
 export function showsLine({ line, baseName = '' }: LineAnchor): (shown: ShownLines) => boolean {
   const digits = String(line);
   const numbered = new RegExp(`^[ \\t]*${digits}(?::|→|\\t|\\||  )|:${digits}:`, 'm');
@@ -30,7 +30,7 @@ export function showsLine({ line, baseName = '' }: LineAnchor): (shown: ShownLin
     text.includes(digits) && (text.includes(baseName) || call.includes(baseName)) && numbered.test(text);
 }
 
-/** Asks a text of the model's own whether it names the number. */
+/** Whether a text of the model names the number. */
 export function mentionsLine({ line }: LineAnchor): (text: string) => boolean {
   const digits = String(line);
   const number = new RegExp(`\\b${digits}\\b`);

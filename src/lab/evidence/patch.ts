@@ -1,7 +1,7 @@
 /** The parts of a patch in the notation of `apply_patch`. */
 export interface Patch {
   readonly files: readonly string[];
-  /** The old text of each hunk that changes a file: its context, what it removes, and what its `@@` names. */
+  /** The old text of each hunk that changes a file: its context, the removed lines, and the text after `@@`. */
   readonly hunks: readonly (readonly string[])[];
   readonly added: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
- * A text that is asked many times whether it contains something. A set of its runs of four characters, hashed to bits,
- * says "no" to nearly every text that does not, so that a search of the text itself is nearly always a find.
+ * A text that is searched many times. A set of its runs of four characters, hashed to bits, rules out nearly every text that does not
+ * match, so a search of the text itself nearly always finds something.
  */
 export class SearchableText {
   readonly text: string;
@@ -11,7 +11,7 @@ export class SearchableText {
     this.text = text;
   }
 
-  /** Whether the text may contain what has these grams; false is certain. */
+  /** Whether the text may contain a text with these grams. False is certain. */
   mayContain(grams: Uint32Array): boolean {
     if (this.text.length < LEAST_LENGTH) return true;
     this.#bits ??= this.#index();
@@ -36,14 +36,14 @@ export class SearchableText {
   }
 }
 
-/** The grams of what is searched for, worked out once for all texts. */
+/** The grams of a search text, computed once for all texts. */
 export function gramsOf(text: string): Uint32Array {
   const grams: number[] = [];
   eachGram(text, (gram) => grams.push(gram));
   return Uint32Array.from(grams);
 }
 
-/** Below this length a search is as fast as the question whether it is worth one. */
+/** Below this length a search is as fast as the check of the grams. */
 const LEAST_LENGTH = 64;
 const BITS_PER_CHARACTER = 4;
 const GRAM = 4;

@@ -32,11 +32,11 @@ function pythonOldTexts(command: string): string[] {
 }
 
 const REPLACE = /\.replace\(\s*([A-Za-z]?)("""|'''|"|')((?:\\[\s\S]|(?!\2)[^\\])*)\2\s*,/g;
-/** Names that scripts give to the text they look for: `old_block = """…"""`. */
+/** Names of variables with the search text in scripts: `old_block = """…"""`. */
 const NAMED =
   /\b(?:old|search|orig|original|target|find|before|anchor|marker)\w*\s*=\s*([A-Za-z]?)("""|''')([\s\S]*?)\2/g;
 
-/** In the text that is looked for, `\"` is a quotation mark. */
+/** In the search text, `\"` is a quotation mark. */
 const unescapePython = (text: string): string =>
   text.replace(/\\([\s\S])/g, (both, character: string) => ESCAPES[character] ?? both);
 

@@ -3,26 +3,26 @@ import { gramsOf, type SearchableText } from './searchable-text.ts';
 
 /** How a quote must occur in a text. */
 interface Manner {
-  /** Whether a text, known to contain the characters of a quote from here on, holds the quote. */
+  /** Whether a text that contains the characters of a quote at this position holds the quote. */
   fits(text: string, start: number, end: number): boolean;
-  /** Words that every text has which holds the quote. */
+  /** Words that every text with the quote has. */
   wordsOf(quote: string): number[];
 }
 
 /** A line of old text: any occurrence counts. */
 export const anywhere: Manner = { fits: () => true, wordsOf: innerWords };
 
-/** An identifier: no word goes on to its left or right. */
+/** An identifier: it begins and ends with a whole word. */
 export const asWord: Manner = {
   fits: (text, start, end) => !isWord(text.charCodeAt(start - 1)) && !isWord(text.charCodeAt(end)),
   wordsOf: wholeWords,
 };
 
-/** The texts that the model had seen and said up to a point, searchable for quotes. */
+/** The texts of a context up to a point, searchable for quotes. */
 export class Sources {
   readonly #permanent = new IndexedTexts();
   readonly #observations = new IndexedTexts();
-  /** Nothing permanent is ever taken back, so that one find is enough. */
+  /** Permanent text never goes away, so one match is enough. */
   readonly #supported = new Map<Manner, Set<string>>([
     [anywhere, new Set()],
     [asWord, new Set()],

@@ -4,7 +4,7 @@ import { type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
 import { anthropicUsage } from './usage.ts';
 
-/** Session files of Claude Code and of its subagents, and what it prints as `stream-json`. */
+/** Session files of Claude Code and of its subagents, and its `stream-json` output. */
 export const claudeCode = sessionReader({
   format: 'claude-code',
   matches: (record) =>
@@ -54,7 +54,7 @@ class Conversations implements Session {
     return conversationIn(this.#sidechains, root);
   }
 
-  /** The main conversation waits for them, so they are done when it goes on. */
+  /** The main conversation waits for them, so they have ended when it continues. */
   *#endSidechains(): Generator<Draft> {
     for (const conversation of this.#sidechains.values()) yield* conversation.cut();
     this.#sidechains.clear();
@@ -77,7 +77,7 @@ class Conversation {
   /** Lines that were written twice, as when a session is resumed. */
   #seen = new Set<string>();
 
-  /** Whether a line begins a reply, and not one that goes on with the last. */
+  /** Whether a line begins a new reply, and does not continue the last one. */
   isNextReply({ type, message }: Fields): boolean {
     const id = asString((message as Fields | undefined)?.id);
     return type === 'assistant' && !(id !== undefined && this.#transcript.hasReply(id));
@@ -91,14 +91,14 @@ class Conversation {
     const time = timeOf(record.timestamp);
     if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
     else if (record.type === 'user') this.#addUser(content, time);
-    // The program's own words in the place of a reply, as when a request failed.
+    // Words of the program in place of a reply, for example after a failed request.
     else if (model !== '<synthetic>') {
       const facts = { model: asString(model), usage: anthropicUsage(usage) };
       this.#addReply(content, { key: asString(id) ?? uuid, time, ...facts });
     }
   }
 
-  /** A boundary and a summary both tell of one compaction. */
+  /** A boundary and a summary both mark one compaction. */
   *compact(): Generator<Draft> {
     if (this.#transcript.turns > 0) yield* this.cut();
   }

@@ -40,7 +40,7 @@ class ClineSession implements Session {
   }
 }
 
-/** Cached tokens are part of the input tokens. Where they cannot be, because they are more, they are added. */
+/** Cached tokens are part of the input tokens, unless there are more of them: then they are added. */
 function factsOf({ modelInfo, metrics }: Fields): ReplyFacts {
   const { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: written, outputTokens } = fieldsOf(metrics);
   const isWhole = Number(input ?? 0) >= Number(read ?? 0) + Number(written ?? 0);
@@ -51,7 +51,7 @@ function factsOf({ modelInfo, metrics }: Fields): ReplyFacts {
 const blocksOf = (content: unknown): readonly Fields[] =>
   typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content);
 
-/** The extension has its tools called in tags, within the text, unless the model has calls of its own. */
+/** The extension expects tool calls as tags in the text, unless the model has native calls. */
 function replyOf(blocks: readonly Fields[]): SplitReply {
   const text = joinTexts(blocks.map(({ text, thinking }) => toText(text ?? thinking)));
   const calls = blocks.filter(({ type }) => type === 'tool_use').map(callOf);
@@ -64,7 +64,7 @@ const callOf = ({ id, name, input }: Fields): Call => ({
   arguments: toText(input),
 });
 
-/** Results of calls in tags are text: a line that names the tool, then what it gave. */
+/** Results of calls in tags are text: a line that names the tool, then its output. */
 function addUser(transcript: Transcript, blocks: readonly Fields[], time: number | undefined): void {
   const results = blocks.filter(({ type }) => type === 'tool_result');
   for (const { tool_use_id, name, content } of results)
@@ -80,7 +80,7 @@ function addUser(transcript: Transcript, blocks: readonly Fields[], time: number
 /** A file that the user named is sent along with its content. */
 const blockText = (block: Fields): string => (block.type === 'file' ? toText(block.content) : textOf(block));
 
-/** Blocks of text, or what a tool gave as plain data. */
+/** Blocks of text, or the plain data of a tool. */
 function resultText(content: unknown): string {
   if (!Array.isArray(content)) return toText(content);
   return joinTexts(content.map((part) => (isBlock(part) ? textOf(part) : toText(part))));

@@ -13,7 +13,7 @@ export const codex = sessionReader({
 
 const ENVELOPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
 
-/** Events repeat, for people, what the items say. */
+/** Events repeat the items for people. */
 const isEnvelope = ({ type, payload }: Fields): boolean =>
   ENVELOPES.has(String(type)) && typeof payload === 'object' && payload !== null;
 
@@ -58,7 +58,7 @@ class Rollout implements Session {
     });
   }
 
-  /** A resumed session has its head again. */
+  /** A resumed session repeats its head. */
   #addMeta({ base_instructions, instructions }: Fields, time: number | undefined): void {
     if (this.#hasHead) return;
     this.#hasHead = true;
@@ -77,7 +77,7 @@ class Rollout implements Session {
     this.#ownInstructions = '';
   }
 
-  /** Newer versions write down what goes on being sent; older ones send what the user said, and the summary. */
+  /** Newer versions log the new history; older ones send the user's messages and the summary. */
   *#compact({ message, replacement_history }: Fields, time: number | undefined): Generator<Draft> {
     yield* this.end();
     this.#isReplying = false;
@@ -91,7 +91,7 @@ class Rollout implements Session {
     if (!kept.some(({ content }) => textOf(content).includes(summary))) this.#transcript.say('user', summary, time);
   }
 
-  /** Adds kept parts of replies. They are no turns of the new context, because their calls and results are gone. */
+  /** Adds kept parts of replies. They are not turns of the new context, because their calls and results are gone. */
   #addKept(item: Fields, time: number | undefined): void {
     if (item.role === 'assistant') this.#transcript.say('user', textOf(item.content), time);
     else if (item.type === 'message') this.#addItem(item, time);
@@ -119,7 +119,7 @@ class Rollout implements Session {
     this.#transcript.answer({ callId: asString(call_id), text: outputText(output), time });
   }
 
-  /** The items of one reply follow each other; which request they are from is not told. */
+  /** Consecutive items are one reply: the log does not say which request they are from. */
   #addReply(type: string, item: Fields, time: number | undefined): void {
     if (!this.#isReplying) this.#replies += 1;
     this.#isReplying = true;

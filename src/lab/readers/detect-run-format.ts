@@ -14,7 +14,7 @@ import { pi } from './pi.ts';
 import { sweAgent } from './swe-agent.ts';
 import { tauBench } from './tau-bench.ts';
 
-/** All readers, those that know more about their logs first. */
+/** All readers, the most specific ones first. */
 export const logReaders: readonly LogReader[] = [
   claudeCode,
   codex,
@@ -30,7 +30,7 @@ export const logReaders: readonly LogReader[] = [
   messages,
 ];
 
-/** The format that a record of a log belongs to. The first record that is of one decides for its file. */
+/** The format of a record. The first record with a known format decides for its file. */
 export function detectRunFormat(record: Fields): RunFormat | undefined {
   return logReaders.find((reader) => reader.matches(record))?.format;
 }

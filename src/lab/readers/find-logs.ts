@@ -5,8 +5,8 @@ import { reasonOf } from './records.ts';
 type OnSkip = (path: string, reason: string) => void;
 
 /**
- * The files that paths name, sorted and each once: a file as it is, a folder with all logs in it, a glob with all
- * that it matches, `-` as it is. A path that leads nowhere is told.
+ * The files that paths name, sorted and each once. A folder means all logs in it, a glob everything it matches; a file and
+ * `-` stay as they are. Missing paths are reported.
  */
 export async function findLogs(paths: readonly string[], onSkip: OnSkip = () => {}): Promise<string[]> {
   const found = new Set<string>();
@@ -15,7 +15,7 @@ export async function findLogs(paths: readonly string[], onSkip: OnSkip = () => 
   return [...found].sort();
 }
 
-/** A path that exists is never taken for a glob. */
+/** An existing path is never read as a glob. */
 async function expand(path: string, onSkip: OnSkip): Promise<string[]> {
   if (!/[*?[{]/.test(path) || (await exists(path))) return [path];
   const matches = await matchGlob(path, onSkip);

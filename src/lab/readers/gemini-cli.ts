@@ -6,7 +6,7 @@ import { contextOf } from './messages.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** Sessions of Gemini CLI, one object or lines that amend each other, and saved chats, which are a list of contents. */
+/** Sessions of Gemini CLI, one object or lines that update each other, and saved chats, which are a list of contents. */
 export const geminiCli: LogReader = {
   format: 'gemini-cli',
   matches: (record) => isSession(record) || isLine(record) || isContent(record) || contentsOf(record) !== undefined,
@@ -72,14 +72,14 @@ class Session {
     this.#lines.set(asString(line.id) ?? `line ${this.#lines.size}`, line);
   }
 
-  /** The user took back this message and all after it. */
+  /** The user withdrew this message and all later ones. */
   *#rewind(id: string): Generator<Draft> {
     const ids = [...this.#lines.keys()];
     const kept = ids.slice(0, Math.max(0, ids.indexOf(id)));
     yield* this.#replace(kept.map((key) => this.#lines.get(key) as Fields));
   }
 
-  /** The list as it is sent from now on: after a compression, what is gone was the context before. */
+  /** Replaces the list that is sent from now on. After a compression, the removed lines were the previous context. */
   *#replace(lines: readonly Fields[]): Generator<Draft> {
     const ids = new Set(lines.map(({ id }) => id));
     const isCut = [...this.#lines.keys()].some((id) => !ids.has(id));
@@ -122,7 +122,7 @@ const callOf = ({ id, name, args }: Fields): Call => ({
   arguments: toText(args),
 });
 
-/** The text that goes back to the model; `resultDisplay` is for people. */
+/** The text that is sent to the model; `resultDisplay` is for people. */
 function resultText(result: unknown): string {
   const parts = Array.isArray(result) ? result : [result];
   return joinTexts(parts.map((part) => responseText((part as Fields | null)?.functionResponse) ?? textOf(part)));

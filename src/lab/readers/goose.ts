@@ -52,7 +52,7 @@ class GooseSession implements Session {
 const isFor = (reader: 'agentVisible' | 'userVisible', message: Fields | undefined): boolean =>
   (message?.metadata as Fields | undefined)?.[reader] !== false;
 
-/** A compaction hides all messages from the agent, and adds some that only the agent sees. */
+/** A compaction hides all messages from the agent, and adds messages that only the agent sees. */
 const isSummary = (message: Fields, previous: Fields | undefined): boolean =>
   previous !== undefined &&
   !isFor('userVisible', message) &&

@@ -4,7 +4,7 @@ export type Fields = Record<string, unknown>;
 
 /**
  * Finds the objects in a text that comes in pieces. Lines of JSON, several objects on a line, one object over many
- * lines, an array of objects, and other text before, between or after them: what stands outside objects is passed over.
+ * lines, an array of objects, and other text before, between or after them. Text outside objects is skipped.
  */
 export class JsonValues {
   readonly #onDamage: (reason: string) => void;
@@ -28,7 +28,7 @@ export class JsonValues {
     return this.#depth > 0;
   }
 
-  /** The objects that end in a line, or in what is left of it. */
+  /** The objects that end in a line, or in the rest of it. */
   line(text: string): Fields[] {
     const whole = this.#wholeLine(text);
     const found = whole ? [whole] : this.part(text);
@@ -55,7 +55,7 @@ export class JsonValues {
     return found;
   }
 
-  /** Whatever is still open is cut off. */
+  /** An open object is cut off. */
   end(): void {
     if (this.#isOpen) this.#drop();
   }
@@ -68,7 +68,7 @@ export class JsonValues {
     this.#isPart = false;
   }
 
-  /** The quick way, and the way out: a line that is a whole object shows that the one before was broken off. */
+  /** The fast path. A line that is a whole object also shows that the one before was cut off. */
   #wholeLine(text: string): Fields | undefined {
     if (this.#isPart || !text.startsWith('{"') || this.#mayHold) return undefined;
     const value = parseObject(text);
@@ -90,7 +90,7 @@ export class JsonValues {
     return at < 0 ? text.length : at;
   }
 
-  /** Goes on to the end of the object, or of the text. */
+  /** Advances to the end of the object, or of the text. */
   #step(text: string, from: number): number {
     for (let at = from; at < text.length; at++) {
       const code = text.charCodeAt(at);

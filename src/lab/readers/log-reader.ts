@@ -2,16 +2,16 @@ import type { RunFormat } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import type { Draft } from './transcript.ts';
 
-/** Knows one kind of log. */
+/** Reads one kind of log. */
 export interface LogReader {
   readonly format: RunFormat;
-  /** Whether a record can only be of such a log. The first record that one reader knows decides for its file. */
+  /** Whether a record can only come from such a log. The first record that a reader recognises decides for its file. */
   matches(record: Fields): boolean;
   /** The contexts of a file, each as soon as it is complete. */
   read(records: AsyncIterable<Fields>): AsyncGenerator<Draft, void, undefined>;
 }
 
-/** A run that is read record by record, and gives a context when it is cut. */
+/** A run that is read record by record. It yields a context when the run is cut. */
 export interface Session {
   add(record: Fields): Iterable<Draft>;
   end(): Iterable<Draft>;
@@ -20,7 +20,7 @@ export interface Session {
 export interface SessionLog {
   readonly format: RunFormat;
   matches(record: Fields): boolean;
-  /** Begins a run: that of an object, or that of the records themselves. */
+  /** Begins a run: of one object, or of separate records. */
   begin(run: number, whole?: Fields): Session;
   /** The records of an object that is a whole run. */
   partsOf?(record: Fields): readonly Fields[] | undefined;

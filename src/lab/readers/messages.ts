@@ -39,7 +39,7 @@ export const modelOf = ({ model, model_name }: Fields): string | undefined => as
 
 const isMessage = (record: Fields): boolean => detectFormat([record]) !== undefined;
 
-/** The context that a list of messages is; none if it has no reply. */
+/** The context of a list of messages. None if it has no reply. */
 export function contextOf(
   list: readonly unknown[],
   { run = 0, system = '', model }: { run?: number; system?: string; model?: string | undefined } = {},
@@ -78,14 +78,14 @@ function addSegments(transcript: Transcript, list: readonly unknown[], { model, 
   }
 }
 
-/** Beside the message, or in the answer of the provider that it was taken from. */
+/** Next to the message, or in the provider's answer that it was taken from. */
 export function factsOf(message: unknown, model: string | undefined): ReplyFacts {
   const { extra, ...own } = fieldsOf(message);
   const response = fieldsOf(fieldsOf(extra).response);
   return { model: modelOf(own) ?? modelOf(response) ?? model, usage: usageOf(own.usage ?? response.usage) };
 }
 
-/** How the replies of a list hold their actions, if they are written as text. */
+/** The way in which replies write their actions as text, if they do. */
 function textActions(segments: readonly Segment[]): ((text: string) => SplitReply) | undefined {
   if (segments.some(({ kind }) => kind === 'action' || kind === 'observation')) return undefined;
   const isUsed = (split: (text: string) => SplitReply): boolean =>

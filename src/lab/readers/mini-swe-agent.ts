@@ -25,7 +25,7 @@ export const miniSweAgent: LogReader = {
   },
 };
 
-/** A reply of the Responses API is kept whole, with its items inside. */
+/** A reply of the Responses API is logged whole, with its items inside. */
 const itemsOf = (message: Fields): readonly Fields[] =>
   message.object === 'response'
     ? asList(message.output).map((item) => ({ ...item, model: message.model, usage: message.usage }))
@@ -34,7 +34,7 @@ const itemsOf = (message: Fields): readonly Fields[] =>
 const isCallOrResult = ({ role, type, tool_calls }: Fields): boolean =>
   role === 'tool' || type === 'function_call' || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
-/** Nobody answers but the shell: what follows a reply is a result, even if it says that there was no command. */
+/** Only the shell answers: a message after a reply is a result, even if it says that there was no command. */
 function textContext(messages: readonly Fields[], run: number, model: string | undefined): Draft[] {
   const transcript = new Transcript(run);
   for (const message of messages) {

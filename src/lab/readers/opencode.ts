@@ -48,8 +48,8 @@ class OpencodeSession implements Session {
   }
 
   /**
-   * The summary is sent as a reply, in the place of all before it but a tail. It is sent before the tail; here it
-   * follows, because the turns that a context carries are its first.
+   * The summary is sent as a reply, in place of everything before it except a tail. It is sent before the tail. Here it follows the
+   * tail, because the turns that a context carries over are its first.
    */
   *#compact(summary: Fields): Generator<Draft> {
     yield* this.end();
@@ -72,7 +72,7 @@ class OpencodeSession implements Session {
   #addUser(parts: readonly Fields[], time: number | undefined): void {
     for (const { type, text, synthetic, ignored } of parts) {
       if (type !== 'text' || ignored === true) continue;
-      // Text that a client adds to a prompt on its own, such as files that the prompt names.
+      // Text that the client adds to a prompt, such as files that the prompt names.
       if (synthetic === true) this.#transcript.answer({ text: toText(text), time });
       else this.#transcript.say('user', toText(text), time);
     }

@@ -54,7 +54,7 @@ class History implements Session {
   }
 }
 
-/** The events that go on being sent, with the summary where it belongs. */
+/** The events that are still sent, with the summary in its place. */
 function condense(events: readonly Fields[], { args, timestamp }: Fields): Fields[] {
   const { summary, summary_offset, ...forgotten } = (args ?? {}) as Fields;
   const kept = events.filter(({ id }) => !isForgotten(id, forgotten));
@@ -80,7 +80,7 @@ function addEvent(transcript: Transcript, event: Fields): void {
   else addAction(transcript, event, time);
 }
 
-/** Events of the program itself. What a recall found is told to the model in words the log does not have. */
+/** Events of the program itself. The log does not have the text of a recall. */
 const SILENT = new Set([
   'recall',
   'change_agent_state',
@@ -96,11 +96,11 @@ const SILENT = new Set([
 const systemText = (event: Fields): string =>
   joinTexts([contentOf(event), toText((event.args as Fields | undefined)?.tools)]);
 
-/** The first events had no source: there, the first message is the task. */
+/** Events of the oldest logs have no source: there, the first message is the task. */
 const isFromUser = ({ source, action }: Fields, transcript: Transcript): boolean =>
   source === undefined ? action === 'message' && transcript.isEmpty : source !== 'agent';
 
-/** Fields are in `args`. In the first events they are beside the action. */
+/** Fields are in `args`. In the oldest logs they are next to the action. */
 const contentOf = (event: Fields): string => textOf(((event.args ?? event) as Fields).content);
 
 function addObservation(transcript: Transcript, event: Fields, time: number | undefined): void {
@@ -113,14 +113,14 @@ function addObservation(transcript: Transcript, event: Fields, time: number | un
 
 const eventKey = (id: unknown): string => `event ${id}`;
 
-/** Several actions may come from one reply: its text is told once. */
+/** Several actions may come from one reply: its text counts once. */
 function addAction(transcript: Transcript, event: Fields, time: number | undefined): void {
   const response = ((event.tool_call_metadata as Fields | undefined)?.model_response ?? {}) as Fields;
   const message = (asList(response.choices)[0]?.message ?? {}) as Fields;
   const key = asString(response.id) ?? (event.id === undefined ? undefined : eventKey(event.id));
   const { thought } = (event.args ?? event) as Fields;
   const isMessage = event.action === 'message';
-  // A thought is the text of the reply, but the argument of the tool `think`: the reply itself is surer.
+  // A thought is the text of the reply, but for the tool `think` it is the argument: the reply itself is more reliable.
   const said = isMessage ? contentOf(event) : textOf(response.choices ? message.content : thought);
   const text = key !== undefined && transcript.hasReply(key) ? '' : said;
   const facts = { model: asString(response.model), usage: openaiUsage(response.usage) };

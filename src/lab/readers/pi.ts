@@ -38,7 +38,7 @@ class PiSession implements Session {
     return this.#transcript.cut();
   }
 
-  /** The user may go on from an earlier line; what came after that one is then no longer sent. */
+  /** The user may continue from an earlier line. Later lines are then no longer sent. */
   *#goBack(parentId: unknown): Generator<Draft> {
     if (typeof parentId !== 'string') return;
     const at = this.#entries.findLastIndex(({ record }) => record.id === parentId);
@@ -54,7 +54,7 @@ class PiSession implements Session {
       firstKeptEntryId === undefined ? index >= Number(firstKeptEntryIndex) : record.id === firstKeptEntryId,
     );
     this.#restart([compaction, ...(from < 0 ? [] : this.#entries.slice(from))]);
-    // The next line names the compaction as its parent, though it is sent before what was kept.
+    // The next line names the compaction as its parent, though it is sent before the kept messages.
     this.#entries.push({ index: compaction.index, record: { id: compaction.record.id } });
   }
 
@@ -82,7 +82,7 @@ class PiSession implements Session {
     else this.#transcript.say('user', text, time);
   }
 
-  /** A command that the user ran: the model sees what it printed, though it asked for nothing. */
+  /** A command that the user ran: the model sees its output without having called it. */
   #addCommand({ command, output, excludeFromContext }: Fields, time: number | undefined): void {
     if (excludeFromContext === true) return;
     this.#transcript.answer({ name: 'bash', text: joinTexts([toText(command), toText(output)]), time });

@@ -7,19 +7,28 @@ import type { Fields } from './json-values.ts';
 import type { LogReader } from './log-reader.ts';
 import { readRecords } from './records.ts';
 
-/** How logs are read, and who hears of what could not be. */
+/** How logs are read, and callbacks for unreadable parts. */
 export interface ReadOptions {
-  /** Reads every file as this, whatever it looks like. */
+  /** Reads every file in this format, whatever it looks like. @default detected */
   readonly format?: RunFormat | undefined;
-  /** What the file `-` is. */
+  /** The content of the file `-`. @default none */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
-  /** Hears of every file that could not be read. Without it, a path that leads nowhere throws NOT_FOUND. */
+  /** Called for every file that could not be read. Without it, a missing path throws NOT_FOUND. @default none */
   onSkip?(file: string, reason: string): void;
-  /** Hears of records that could not be read, in a file whose others were. */
+  /** Called for unreadable records in a file that is otherwise read. @default none */
   onDamage?(file: string, reason: string): void;
 }
 
-/** Reads the runs in files, folders and globs, one context at a time. What cannot be read is told and passed over. */
+/**
+ * Reads the runs in files, folders and globs, one context at a time. Unreadable parts are reported and skipped.
+ *
+ * @example
+ * ```ts
+ * import { readRuns } from 'palimpsest/lab';
+ *
+ * for await (const { file, format, messages } of readRuns(['logs'])) console.log(file, format, messages.length);
+ * ```
+ */
 export async function* readRuns(
   paths: readonly string[],
   options: ReadOptions = {},
@@ -34,14 +43,23 @@ export async function* readRuns(
   }
 }
 
-/** A folder that is misspelt must not look like one without runs. */
+/** A misspelt folder must not look like one without runs. */
 function throwForMissing(paths: readonly string[]): NonNullable<ReadOptions['onSkip']> {
   return (path, reason) => {
     if (paths.includes(path)) throw new PalimpsestError('NOT_FOUND', `Expected logs at ${path} but ${reason}`);
   };
 }
 
-/** Reads one file, whatever it is called. Throws if there is no run in it. */
+/**
+ * Reads one file, whatever it is called. Throws if there is no run in it.
+ *
+ * @example
+ * ```ts
+ * import { readLog } from 'palimpsest/lab';
+ *
+ * for await (const { messages } of readLog('logs/run.jsonl')) console.log(messages.length);
+ * ```
+ */
 export async function* readLog(
   file: string,
   { format, stdin, onDamage }: ReadOptions = {},
@@ -80,7 +98,7 @@ async function untilKnown(records: AsyncIterator<Fields>): Promise<Fields[]> {
   return begin;
 }
 
-/** A log says sooner what it is. */
+/** The format of a log shows in fewer records. */
 const MANY_RECORDS = 200;
 
 async function* chain(begin: readonly Fields[], rest: AsyncIterable<Fields>): AsyncGenerator<Fields, void, undefined> {
@@ -88,7 +106,7 @@ async function* chain(begin: readonly Fields[], rest: AsyncIterable<Fields>): As
   yield* rest;
 }
 
-/** The first thing that could not be read, and how many there were: a broken file may have millions. */
+/** The first unreadable part and the number of all of them: a broken file may have millions. */
 class Damage {
   #first = '';
   #others = -1;

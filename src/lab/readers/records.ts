@@ -12,8 +12,8 @@ export interface RecordOptions {
 }
 
 /**
- * The JSON objects of a file, one after the other: its lines, the elements of its array, or the one that it is.
- * No more of the file is held than the object being read, however large it is. Damage is told, and passed over.
+ * The JSON objects of a file, one after the other: its lines, the elements of its array, or its only object. Only the object being read is
+ * held in memory. Damage is reported and skipped.
  */
 export async function* readRecords(
   file: string,
@@ -35,7 +35,7 @@ export async function* readRecords(
   values.end();
 }
 
-/** Looks at the beginning, and reads on from there: a pipe cannot be read twice. */
+/** Looks at the first bytes without losing them: a pipe cannot be read twice. */
 async function openText(source: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const chunks = source[Symbol.asyncIterator]();
   const begin = await firstBytes(chunks, GZIP.length);
@@ -86,7 +86,7 @@ async function* recordsIn(
   yield* values.line(`${begun}${decoder.decode()}`);
 }
 
-/** Longer lines are looked through as they come, so that an array on one line need not be held. */
+/** Longer lines are parsed in pieces, so that an array on one line need not be held in memory. */
 const LONG_LINE = 1 << 22;
 
 const REASONS: Readonly<Record<string, string>> = {

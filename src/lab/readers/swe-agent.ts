@@ -5,7 +5,7 @@ import { modelOf } from './messages.ts';
 import { type SplitReply, splitLastBlock } from './text-actions.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 
-/** Trajectories of SWE-agent 0.x and 1.x, and those that were published as `{role: 'ai', text}`. */
+/** Trajectories of SWE-agent 0.x and 1.x, and trajectories that were published as `{role: 'ai', text}`. */
 export const sweAgent: LogReader = {
   format: 'swe-agent',
   matches: (record) => attemptsOf(record).length > 0,
@@ -18,7 +18,7 @@ export const sweAgent: LogReader = {
   },
 };
 
-/** Version 1 may try several times, and keeps all of it. */
+/** Version 1 may try several times, and records all attempts. */
 function attemptsOf(record: Fields): readonly Fields[] {
   const attempts = asList(record.attempts).filter(isRun);
   return attempts.length > 0 ? attempts : [record].filter(isRun);

@@ -1,12 +1,12 @@
 import type { Call } from './transcript.ts';
 
-/** A reply of an agent that writes its actions as text: the text without them, and the calls they are. */
+/** A reply of an agent that writes its actions as text: the text without the actions, and the actions as calls. */
 export interface SplitReply {
   readonly text: string;
   readonly calls: readonly Call[];
 }
 
-/** Cuts the fenced blocks out that mini-swe-agent runs. */
+/** Cuts out the fenced blocks that mini-swe-agent runs. */
 export function splitBashBlocks(reply: string): SplitReply {
   return splitAll(reply, /```(?:bash|mswea_bash_command)\s*\n([\s\S]*?)\n```/g, ([, command = '']) => ({
     name: 'bash',
@@ -14,7 +14,7 @@ export function splitBashBlocks(reply: string): SplitReply {
   }));
 }
 
-/** Cuts `<function=name><parameter=key>value</parameter></function>` out; the last may lack its end, a stop word. */
+/** Cuts out `<function=name><parameter=key>value</parameter></function>`. The last one may lack its end, which is a stop word. */
 export function splitFunctions(reply: string): SplitReply {
   return splitAll(reply, /<function=([^>\s]+)>([\s\S]*?)(?:<\/function>|$)/g, ([, name = '', body = '']) => ({
     name,
@@ -22,7 +22,7 @@ export function splitFunctions(reply: string): SplitReply {
   }));
 }
 
-/** Cuts `<tool_name><key>value</key></tool_name>` out. */
+/** Cuts out `<tool_name><key>value</key></tool_name>`. */
 export function splitTags(reply: string): SplitReply {
   return splitAll(reply, /<([a-z]+(?:_[a-z]+)+)>(\s*<(\w+)>[\s\S]*?)<\/\1>/g, ([, name = '', body = '']) => ({
     name,
@@ -40,7 +40,7 @@ function argumentsIn(body: string, pattern: RegExp): string {
   return JSON.stringify(Object.fromEntries(pairs));
 }
 
-/** Cuts the last fenced block out, the one that SWE-agent runs. */
+/** Cuts out the last fenced block, which SWE-agent runs. */
 export function splitLastBlock(reply: string): SplitReply {
   const block = lastBlock(reply);
   if (!block) return { text: reply, calls: [] };

@@ -1,7 +1,7 @@
 import type { ChatMessage } from '../../message.ts';
 import type { Context, ReplyFacts } from '../run.ts';
 
-/** A context before it is known which file it is from. */
+/** A context without its file and format. */
 export type Draft = Omit<Context, 'file' | 'format'>;
 
 export interface Call {
@@ -32,7 +32,7 @@ interface OpenCall {
   readonly reply: ChatMessage;
 }
 
-/** Writes down what a model saw and said, in order, and pairs results with calls. */
+/** Records the messages of a context in order, and pairs results with calls. */
 export class Transcript {
   readonly run: number;
   #messages: ChatMessage[] = [];
@@ -40,7 +40,7 @@ export class Transcript {
   #facts = new Map<ChatMessage, ReplyFacts>();
   #replies = new Map<string, ChatMessage>();
   #open: OpenCall[] = [];
-  /** How often each id was given to a call. */
+  /** The number of calls with each id. */
   #ids = new Map<string, number>();
   #last: ChatMessage | undefined;
   #turns = 0;
@@ -54,17 +54,17 @@ export class Transcript {
     return this.#messages.length === 0;
   }
 
-  /** How many replies there are. */
+  /** The number of replies. */
   get turns(): number {
     return this.#turns;
   }
 
-  /** Adds what the user or the system said. Nothing is added for no text. */
+  /** Adds a message of the user or the system. An empty text adds nothing. */
   say(role: 'system' | 'user', text: string, time?: number): void {
     if (text !== '') this.#add({ role, content: text }, time);
   }
 
-  /** Begins a reply, or adds to the one with the same key, though results may have come in between. */
+  /** Begins a reply, or adds to the one with the same key, even after results. */
   reply({ key, text = '', calls = [], time, ...facts }: ReplyPart): void {
     const reply = (key === undefined ? undefined : this.#replies.get(key)) ?? this.#newReply(key, time);
     this.#learn(reply, facts);
@@ -72,7 +72,7 @@ export class Transcript {
     for (const call of calls) this.#call(reply, call);
   }
 
-  /** Adds a result. One that answers no open call is kept, without the name of a call. */
+  /** Adds a result. A result that answers no open call is kept without the id of a call. */
   answer({ callId, name, text, time }: Answer): void {
     const call = this.#answered(callId);
     const tool = name ?? call?.name;
@@ -82,7 +82,7 @@ export class Transcript {
     this.#add(message, time);
   }
 
-  /** Adds what the log says behind the last reply. */
+  /** Adds facts that the log has after the last reply. */
   learn(facts: ReplyFacts): void {
     if (this.#last) this.#learn(this.#last, facts);
   }
@@ -102,7 +102,7 @@ export class Transcript {
     return this.#open.find(({ reply }) => reply === this.#last)?.unique;
   }
 
-  /** Ends the context and begins anew. Gives what was written, unless no model was called. */
+  /** Ends the context and begins the next. Returns the context, unless it has no reply. */
   cut(): Draft[] {
     const draft = {
       run: this.run,
@@ -124,7 +124,7 @@ export class Transcript {
     return isNew ? [draft] : [];
   }
 
-  /** From here on turns are new; those so far were kept, word for word, from the context before. */
+  /** Marks the turns so far as carried over, word for word, from the previous context. */
   markCarried(): void {
     this.#carriedTurns = this.#turns;
   }
@@ -164,7 +164,7 @@ export class Transcript {
     return count === 1 ? id : this.#uniqueId(`${id}#${count}`);
   }
 
-  /** If ids repeat, a result belongs to the newest reply that waits for it, and there to the first call. */
+  /** If ids repeat, a result belongs to the newest reply with an open call of that id, and there to the first such call. */
   #answered(id: string | undefined): OpenCall | undefined {
     if (id === undefined) return undefined;
     const fits = (call: OpenCall): boolean => call.id === id || call.unique === id;

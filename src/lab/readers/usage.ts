@@ -12,7 +12,7 @@ interface Counts {
   readonly cacheLifeMs?: number | undefined;
 }
 
-/** A usage, or undefined where the prompt has no tokens: a request that failed or was cancelled has a usage of zeros. */
+/** A usage, or undefined if the prompt has no tokens: a request that failed or was cancelled has a usage of zeros. */
 export function toUsage({ prompt, uncached, read, written, output, cacheLifeMs }: Counts): Usage | undefined {
   const cached = tokens(read);
   const all = prompt === undefined ? tokens(uncached) + cached + tokens(written) : tokens(prompt);
@@ -54,6 +54,6 @@ export function openaiUsage(usage: unknown): Usage | undefined {
   });
 }
 
-/** A usage of either API. Only Anthropic's has the cached tokens beside the others. */
+/** A usage of either API. Only Anthropic's counts cached tokens separately from the others. */
 export const usageOf = (usage: unknown): Usage | undefined =>
   fieldsOf(usage).cache_read_input_tokens === undefined ? openaiUsage(usage) : anthropicUsage(usage);

@@ -2,7 +2,7 @@ import { isRecord } from '../../formats/lens.ts';
 import { defined } from '../../options.ts';
 import { policies } from '../../plan/policies/index.ts';
 import type { Policy } from '../../plan/policy.ts';
-import { DEFAULT_OUTPUT_TOKENS, type EffectiveLimit, effectiveLimit } from '../effective-limit.ts';
+import { DEFAULT_OUTPUT_TOKENS, type EffectiveLimit, effectiveLimit } from '../budget/effective-limit.ts';
 import type { Config } from './config-schema.ts';
 
 /** The policy that a configuration names, or undefined where it leaves the choice. Other prices than its own may be given. */
@@ -24,7 +24,7 @@ export function ownPricesOf(prices: unknown): unknown {
   return camelCased({ ...prices, ...(isRecord(lookup) ? { lookup: camelCased(lookup) } : {}) });
 }
 
-/** What a configuration says about a session: options of `openSession`. */
+/** The options of `openSession` in a configuration. */
 export function sessionOptionsOf(config: Config) {
   const { session = {}, context = {}, store = {} } = config;
   return defined({
@@ -43,7 +43,7 @@ export function sessionOptionsOf(config: Config) {
   });
 }
 
-/** What a configuration says about a run: options of `runAgent`. */
+/** The options of `runAgent` in a configuration. */
 export function agentOptionsOf({ model = {}, session = {}, context = {} }: Config) {
   return defined({
     maxInputTokens: model.max_input_tokens,
@@ -83,18 +83,18 @@ export const LIMIT_FIELDS: Readonly<Record<EffectiveLimit['source'], string>> = 
   unknown: 'the default window, as no model is named',
 };
 
-/** What it says about the embedded store: options of `openStore`. Undefined where it names none in a folder. */
+/** The options of `openStore` in a configuration. Undefined if it names no folder. */
 export function storeOptionsOf({ store = {} }: Config) {
   const { path, tenant } = store;
   return path === undefined ? undefined : { path, ...defined({ tenant }) };
 }
 
-/** The settings for unused sessions: options of `sweepSessions`. */
+/** The options of `sweepSessions` in a configuration. */
 export function sweepOptionsOf({ session = {} }: Config) {
   return defined({ ...placeOf(session), ttlHours: session.ttl_hours });
 }
 
-/** A database goes before a folder, as it does for the store. */
+/** A database has precedence over a folder, as for the store. */
 function placeOf({ directory, database }: NonNullable<Config['session']>) {
   return database === undefined ? { directory } : { database };
 }

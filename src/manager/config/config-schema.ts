@@ -7,7 +7,7 @@ import {
   DEFAULT_HISTORY_TOKENS,
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_SOFT_THRESHOLD,
-} from '../effective-limit.ts';
+} from '../budget/effective-limit.ts';
 import { SHARE_PATTERN } from './read-share.ts';
 import { SIZE_PATTERN } from './read-size.ts';
 
@@ -21,10 +21,14 @@ const PORT = 'a port of 0 to 65535';
 const share = z.number(SHARE).gt(0, SHARE).max(1, SHARE);
 const price = z.number('a number of 0 or more').min(0, 'a number of 0 or more');
 const GRACE = '0 to 86400000 milliseconds (a day)';
+const grace = z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE);
 const ORIGIN = 'an origin such as https://app.example';
 const ADDRESS = 'an http or https address';
-// Not the option protocol of z.url, which the JSON schema does not tell.
+// Not by the option protocol of z.url, which is missing in the JSON schema.
 const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADDRESS);
+
+const DATABASE = 'a postgres:// address';
+const database = z.string(DATABASE).regex(/^postgres(ql)?:\/\//, DATABASE);
 
 const SIZE = 'a number of bytes, or a size such as 500MB, 10GB or 2TiB';
 const size = z.union([z.int(SIZE).min(1, SIZE), z.string(SIZE).regex(SIZE_PATTERN, SIZE)], SIZE);
@@ -66,10 +70,10 @@ const lookup = z.discriminatedUnion(
 const ownPrices = z.strictObject({
   read: price.meta({ description: 'A cached token, as a multiple of the base price.' }),
   write: price.meta({ description: 'A token that is not cached.' }),
-  name: about(text, 'What receipts call them.', 'own'),
+  name: about(text, 'The name of these prices in receipts.', 'own'),
   life_ms: about(price, 'How long a cached prefix lives after its last use. For ever if not given.'),
   least_tokens: about(count, 'Shorter prompts are not cached.', 0),
-  lookup: about(lookup, 'How the cache finds a prefix: at markers, or any prefix in steps of so many tokens.', {
+  lookup: about(lookup, 'How the cache finds a prefix: at markers, or any prefix in steps of a number of tokens.', {
     kind: 'prefix',
     step_tokens: 1,
   }),
@@ -86,16 +90,16 @@ export const configSchema = z
   .strictObject(
     {
       model: section({
-        provider: about(text, 'Whose model it is: anthropic, openai, gemini, ollama, …'),
+        provider: about(text, 'The provider of the model: anthropic, openai, gemini, ollama, …'),
         name: about(text, 'The name of the model. It tells the context window and the prices.'),
-        base_url: about(address, 'Where the model is asked, if not at its provider: http://localhost:11434/v1'),
+        base_url: about(address, 'The address of the model, if not that of its provider: http://localhost:11434/v1'),
         max_input_tokens: about(
           positive,
-          'How large a request may be. The window of the model if not given. Of this and context.limit, the smaller counts.',
+          'The largest request. The window of the model if not given. Of this and context.limit, the smaller counts.',
         ),
         max_output_tokens: about(
           positive,
-          'How long an answer may be: so much of the limit is kept free. Below nine tenths of the limit.',
+          'The longest answer. This part of the limit is kept free. Below nine tenths of the limit.',
           DEFAULT_OUTPUT_TOKENS,
         ),
         context_windows: about(
@@ -105,24 +109,21 @@ export const configSchema = z
       }),
       session: section({
         directory: about(text, 'Where sessions are kept, each in a folder of its own.'),
-        database: about(
-          z.string('a postgres:// address').regex(/^postgres(ql)?:\/\//, 'a postgres:// address'),
-          'Or the database that several machines share.',
-        ),
+        database: about(database, 'Or the database that several machines share.'),
         on_disconnect: about(
           oneOf(['pause', 'continue']),
-          'When whoever asked is gone: stop before the next request, or go on to the end.',
+          'When the client that asked has disconnected: stop before the next request, or continue to the end.',
           'pause',
         ),
-        max_tool_iterations: about(positive, 'After so many requests a run stops.', 25),
+        max_tool_iterations: about(positive, 'A run stops after this many requests.', 25),
         tool_timeout_ms: about(count, 'How long a tool may take. 0 is no limit.', 120_000),
         compaction: about(
           oneOf(['archive', 'discard', 'off']),
-          'What becomes of events that are no longer needed.',
+          'How events that are no longer needed are removed.',
           'archive',
         ),
-        snapshot_every: about(positive, 'A snapshot is written after so many events.', 50),
-        ttl_hours: about(count, 'A sweep ends sessions in which nothing happened for so long. 0 sweeps nothing.', 168),
+        snapshot_every: about(positive, 'A snapshot is written every this many events.', 50),
+        ttl_hours: about(count, 'A sweep ends sessions without an event for this many hours. 0 sweeps nothing.', 168),
         context: section({
           max_history_tokens: about(
             count,
@@ -164,16 +165,24 @@ export const configSchema = z
           'At this share of the limit the model is told to wrap up, then the session restarts.',
           DEFAULT_HARD_THRESHOLD,
         ),
-        mask_batch: about(positive, 'How many results are masked at least, once there is reason to.', 3),
+        mask_batch: about(positive, 'The fewest results that are masked at a time.', 3),
         carryover_turns: about(count, 'How many turns a restart takes along, beside the task.', 5),
         carryover_tokens: about(positive, 'How large they may be together.'),
-        auto_restart: about(flag, 'Restart by itself; else the run ends with the status context-full.', true),
-        max_restarts: about(count, 'After so many restarts the run ends.', 20),
+        auto_restart: about(
+          flag,
+          'Restarts the session when its window is full. If false, the run ends with the status context-full.',
+          true,
+        ),
+        max_restarts: about(count, 'The run ends after this many restarts.', 20),
       }),
       policy: z
         .looseObject(
           {
-            name: about(oneOf(policyNames), 'What decides which results are masked, and when.', 'break-even'),
+            name: about(
+              oneOf(policyNames),
+              'The policy that decides which results are masked, and when.',
+              'break-even',
+            ),
             prices: about(prices, 'A price list by its name, or { read, write } as multiples of the base price.'),
             window: about(count, 'How many turns stay whole.', 10),
           },
@@ -183,11 +192,8 @@ export const configSchema = z
         .meta({ description: 'The policy and its options, which are those of docs/policies.md in snake_case.' }),
       store: section({
         path: about(text, 'The folder of the store. ~/.palimpsest/store if not given.'),
-        postgres: about(
-          z.string('a postgres:// address').regex(/^postgres(ql)?:\/\//, 'a postgres:// address'),
-          'Or the database that several machines share.',
-        ),
-        tenant: about(text, 'What one tenant stores, no other can have.', 'default'),
+        postgres: about(database, 'Or the database that several machines share.'),
+        tenant: about(text, 'The tenant that owns the texts. Tenants never see the texts of each other.', 'default'),
         record_turns: about(
           flag,
           'Sessions store their turns too: recent ones whole, masked ones with a placeholder.',
@@ -195,7 +201,7 @@ export const configSchema = z
         ),
         max_age_days: about(
           positive,
-          'The gateway removes sessions that were not used for so long. Nothing is removed if not given.',
+          'The gateway removes sessions that were not used for this many days. Nothing is removed if not given.',
         ),
         max_bytes: about(
           size,
@@ -214,12 +220,12 @@ export const configSchema = z
           'Origins of web pages that may use it, beside its own: https://app.example',
         ),
         shutdown_grace_ms: about(
-          z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
+          grace,
           'How long exchanges with upstreams may take once it was told to stop. Event streams and half-sent requests end at once.',
           30_000,
         ),
         shutdown_drain_ms: about(
-          z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
+          grace,
           'How long it goes on once it was told to stop, while /readyz tells balancers so. The grace time begins after it.',
           0,
         ),
@@ -256,7 +262,7 @@ export const configSchema = z
           scan_ms: about(positive, 'A request that takes longer to read passes through unread.', requestLimits.scanMs),
           answer_bytes: about(
             positive,
-            'Usage is not looked for behind so many bytes of an answer, decompressed.',
+            'Usage is looked for in this many bytes of an answer, decompressed.',
             answerLimits.bytes,
           ),
           search_processes: about(
@@ -289,7 +295,7 @@ function thresholds({ value, issues }: z.core.ParsePayload<Thresholds>): void {
   issues.push({ code: 'custom', input: path[1] === 'soft_threshold_pct' ? soft : hard, path, message });
 }
 
-/** What `palimpsest.yaml` says, or the same object in code. */
+/** The content of `palimpsest.yaml`, or the same object in code. */
 export type Config = z.input<typeof configSchema>;
 
 /** The schema that editors read: published as `palimpsest.schema.json`. */

@@ -10,24 +10,36 @@ import { type Config, configSchema, PROVIDERS } from './config-schema.ts';
 
 /** Something that is wrong with a configuration. */
 export interface ConfigProblem {
-  /** The field: `context.soft_threshold_pct`. Empty where the whole cannot be read. */
+  /** The field: `context.soft_threshold_pct`. Empty if the file cannot be read at all. */
   readonly field: string;
-  /** What was expected and what was found. */
+  /** The expected value and the value that was found. */
   readonly text: string;
   /** The line in the file, counted from 1. */
   readonly line?: number;
 }
 
-/** A configuration, and what is wrong with it. What is wrong is left out. */
+/** A configuration without its wrong fields, and the problems of these. */
 export interface CheckedConfig {
+  /** Every field that is right. */
   readonly config: Config;
+  /** Every field that is wrong, in the order of the file. */
   readonly problems: readonly ConfigProblem[];
 }
 
 /** The name under which a configuration is looked for. */
 export const CONFIG_FILE = 'palimpsest.yaml';
 
-/** Reads a configuration file. Throws BAD_OPTION with everything that is wrong with it. */
+/**
+ * Reads a configuration file. Throws BAD_OPTION with everything that is wrong with it.
+ *
+ * @example
+ * ```ts
+ * import { loadConfig, openSession, sessionOptionsOf } from 'palimpsest/manager';
+ *
+ * const config = await loadConfig('palimpsest.yaml');
+ * const session = await openSession({ directory: 'sessions', id: 'ticket-42', ...sessionOptionsOf(config) });
+ * ```
+ */
 export async function loadConfig(path: string = CONFIG_FILE): Promise<Config> {
   const { config, problems } = readConfig(await readText(path));
   if (problems.length === 0) return config;
@@ -56,7 +68,7 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
   return `${line === undefined ? '' : `line ${line}: `}${field === '' ? '' : `${field}: `}${text}`;
 }
 
-/** Reads the text of a `palimpsest.yaml` (JSON is YAML too), and tells what is wrong with it, and in which line. */
+/** Reads the text of a `palimpsest.yaml` (JSON is YAML too). Answers its problems, each with its line. */
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
   const binary = yaml.search(BINARY);
@@ -139,7 +151,7 @@ function check(value: unknown): Checked {
   };
 }
 
-/** A known field that is begun and left empty is null in YAML: it says nothing. */
+/** A known field without a value is null in YAML. It counts as not given. */
 function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
   if (!isRecord(value) || Array.isArray(value)) return value;
   const shape = shapeOf(schema);
@@ -160,7 +172,7 @@ function checkTogether(config: Config): Checked {
   };
 }
 
-/** A provider may be one that we do not know, but not one of ours misspelt. */
+/** Accepts unknown providers, but not a misspelt known one. */
 function withProvider(config: Config): Checked {
   const { provider, ...model } = config.model ?? {};
   if (provider === undefined || PROVIDERS.includes(provider)) return { config, found: [] };
@@ -267,7 +279,7 @@ function show(value: unknown): string {
 function withoutFields(value: unknown, found: readonly Found[]): unknown {
   if (!isRecord(value) || Array.isArray(value)) return {};
   const copy = structuredClone(value);
-  // From the last on: what leaves a list moves what comes after it.
+  // The last first: removing an item of a list moves the items after it.
   for (const { path } of [...found].reverse()) {
     const parent = valueAt(copy, path.slice(0, -1));
     const key = path.at(-1) ?? '';

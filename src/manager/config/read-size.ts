@@ -3,7 +3,7 @@ export const SIZE_PATTERN = /^\d+(?:\.\d+)? ?(?:[kKMGT]i?)?B?$/;
 
 const POWERS = ['', 'K', 'M', 'G', 'T'];
 
-/** Bytes of a size. Units are powers of 1,000, those with an i of 1,024. Undefined for what is no size. */
+/** Bytes of a size. Units are powers of 1,000, those with an i of 1,024. Undefined for anything else. */
 export function readSize(size: string | number): number | undefined {
   const text = String(size);
   if (!SIZE_PATTERN.test(text)) return undefined;

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import { eventsOf, openChat, temporaryFolders, turns, user } from '../../../test/support/manager/sessions.ts';
+import { RecordingDisk } from '../../../test/support/store/recording-disk.ts';
 import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
-import { eventsOf, openChat, temporaryFolders, turns, user } from './session.test-data.ts';
 import type { Session } from './session.ts';
 
 const freshFolder = temporaryFolders();

@@ -1,32 +1,28 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
-import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import type { MaskOptions } from '../context-action.ts';
-import type { MessageWriter } from '../message-writer.ts';
-import { sessionContinuity } from '../notices.ts';
+import type { Rendered, RenderOptions } from '../budget/render-with-budget.ts';
+import type { MaskOptions } from '../context/context-action.ts';
+import { sessionContinuity } from '../context/notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
-import type { Rendered, RenderOptions } from '../render-with-budget.ts';
-import { renderLimits, type SessionParts } from '../session-settings.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
-import { checkLogged } from './check-logged.ts';
-import { ColdEpochs } from './cold-epochs.ts';
-import { Conversation } from './conversation.ts';
-import { type Damage, damageFound } from './damage.ts';
-import { EventLog } from './event-log.ts';
-import type { Place } from './place.ts';
-import { renderSession } from './render-session.ts';
-import type { Recovered } from './replay.ts';
-import { resultEvents } from './result-events.ts';
+import { Conversation } from './conversation/conversation.ts';
+import { RequestRenderer } from './conversation/request-renderer.ts';
+import { resultEvents } from './conversation/result-events.ts';
+import { checkLogged } from './log/check-logged.ts';
+import { type Damage, damageFound } from './log/damage.ts';
+import { EventLog } from './log/event-log.ts';
+import type { Place } from './log/place.ts';
+import type { Recovered } from './log/replay.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { ArrivalSettings, EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
+import type { SessionParts } from './session-settings.ts';
 import type { SessionStorage } from './session-storage.ts';
-import { type HiddenStore, storeHidden } from './store-hidden.ts';
-import { storeShaped, unstoredShaped } from './store-shaped.ts';
-import { TurnRecorder } from './turn-recorder.ts';
+import { type HiddenStore, storeHidden } from './storing/store-hidden.ts';
+import { storeShaped, unstoredShaped } from './storing/store-shaped.ts';
+import { TurnRecorder } from './storing/turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
-import { withAuthor, writeSummaries } from './write-summaries.ts';
 
 /** The options of `openSession` with their defaults filled in. */
 export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionParts<M> {
@@ -45,15 +41,13 @@ export class DurableSession<M> implements Session<M> {
   readonly id: string;
   readonly directory: string;
   readonly #options: DurableOptions<M>;
-  readonly #writer: MessageWriter<M>;
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
-  readonly #storage: SessionStorage<M>;
   readonly #damage: Damage;
   readonly #stored: Set<string>;
   readonly #recorder: TurnRecorder<M>;
-  readonly #coldEpochs: ColdEpochs<M>;
+  readonly #renderer: RequestRenderer<M>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
   /** The number of unfinished changes to the conversation. */
@@ -64,18 +58,19 @@ export class DurableSession<M> implements Session<M> {
     this.#options = options;
     this.id = options.id;
     this.directory = options.storage.folder;
-    this.#storage = options.storage;
-    this.#writer = options.writer;
     this.#conversation = parts.conversation;
     this.#stored = parts.stored;
     this.#recorder = new TurnRecorder({ ...options, format: this.format }, parts.conversation);
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
     this.#damage = parts.recovered.damage;
     const { now, onProblem, storage } = options;
-    this.#coldEpochs = new ColdEpochs(parts.conversation, {
-      policy: options.conversation.policy,
-      now,
+    this.#renderer = new RequestRenderer({
+      conversation: parts.conversation,
+      parts: options,
+      recall: options.store !== undefined,
       record: (event) => this.#log.append([event]),
+      storeShaped: () => this.#storeShaped(),
+      storeHidden: (hidden) => this.#storeHidden(hidden),
     });
     this.#log = new EventLog<M>({
       storage,
@@ -117,7 +112,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   get format(): Format<M> {
-    return this.#writer.format;
+    return this.#options.writer.format;
   }
   get number(): number {
     return this.#conversation.number;
@@ -140,7 +135,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async answer(...results: readonly ToolResult[]): Promise<void> {
-    await this.#whenIdle(() => this.#change(resultEvents(this.#conversation, this.#writer, results)));
+    await this.#whenIdle(() => this.#change(resultEvents(this.#conversation, this.#options.writer, results)));
   }
 
   messages(): readonly M[] {
@@ -152,26 +147,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
-    const { conversation, store, summaries } = this.#options;
-    await writeSummaries(this.#conversation, summaries, (event) => this.#log.append([event]));
-    await this.#coldEpochs.beforeRequest();
-    await this.#storeShaped();
-    const before = this.#conversation.cut as Cut | undefined;
-    const first = this.#conversation.keyAt(0) ?? null;
-    const options = {
-      ...renderLimits(this.#manager, budget),
-      counter: conversation.counter,
-      recall: store !== undefined,
-      conversationMessages: this.#conversation.conversationMessages(),
-      ...budget,
-      format: this.format,
-    };
-    const rendered = await renderSession(this.#conversation, options, (event) => this.#log.append([event]));
-    await this.#storeHidden(rendered.hidden);
-    this.#coldEpochs.noteRequest();
-    const { cut = null, omitted } = rendered;
-    if (isOtherCut(before, rendered.cut)) await this.#log.append([{ type: 'context_cut', cut, omitted, first }]);
-    return withAuthor(rendered, this.#conversation.view);
+    return this.#renderer.render(this.#manager.limit, budget);
   }
 
   async mask(count?: number, options?: MaskOptions): Promise<MaskReport<M>> {
@@ -206,7 +182,7 @@ export class DurableSession<M> implements Session<M> {
 
   async *events(options: EventOptions = {}): AsyncGenerator<SessionEvent<M>> {
     await this.#log.flush();
-    yield* this.#storage.read({
+    yield* this.#options.storage.read({
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
@@ -250,7 +226,7 @@ export class DurableSession<M> implements Session<M> {
       });
     } finally {
       this.#log.close();
-      await this.#storage.close({ isSaved });
+      await this.#options.storage.close({ isSaved });
     }
   }
 
@@ -282,21 +258,17 @@ export class DurableSession<M> implements Session<M> {
   /** Answers the number of calls. */
   #answerOpen(resultOf: (call: ToolCall) => ToolResult): Promise<number> {
     return this.#whenIdle(async () => {
-      const results = resultsForOpen(this.#writer, this.messages(), resultOf);
-      const events = resultEvents(this.#conversation, this.#writer, results);
+      const results = resultsForOpen(this.#options.writer, this.messages(), resultOf);
+      const events = resultEvents(this.#conversation, this.#options.writer, results);
       await this.#change(events.map((event) => ({ ...event, recovered: true })));
       return results.length;
     });
   }
 
   async #beginNext(reason: string): Promise<void> {
-    const previous_turns = this.#conversation.turns;
-    const { sessionNumber, carryover, notice } = this.#manager.beginNext();
-    const messages = [...carryover, this.#writer.notice(notice)];
-    const carryover_messages = carryover.length;
+    const event = this.#manager.beginNext(this.#options.writer, reason);
     try {
-      const about = { session_number: sessionNumber, previous_turns, carryover_messages, reason };
-      await this.#change([{ type: 'session_restart', ...about, messages }]);
+      await this.#change([event]);
     } catch (error) {
       // The manager has already moved to the next session. Replace it by one with the current state.
       this.#manager = this.#newManager();
@@ -394,6 +366,3 @@ function checkSameFormat<M>({ writer, id }: DurableOptions<M>, format: string | 
 
 const isSameArrival = (a: ArrivalSettings, b: ArrivalSettings): boolean =>
   (Object.keys(a) as (keyof ArrivalSettings)[]).every((name) => a[name] === b[name]);
-
-const isOtherCut = (a: Cut | undefined, b: Cut | undefined): boolean =>
-  JSON.stringify(a?.steps) !== JSON.stringify(b?.steps);

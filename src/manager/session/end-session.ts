@@ -1,7 +1,7 @@
 import type { Format } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
-import { Conversation } from './conversation.ts';
-import { EventLog } from './event-log.ts';
+import { Conversation } from './conversation/conversation.ts';
+import { EventLog } from './log/event-log.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 export interface EndOptions {

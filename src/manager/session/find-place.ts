@@ -1,14 +1,14 @@
 import { badOption, rule } from '../../options.ts';
-import { diskPlace } from './disk-place.ts';
+import { diskPlace } from './disk/disk-place.ts';
+import { directoryRule } from './disk/session-folder.ts';
 import type { SessionDatabase } from './postgres/session-database.ts';
-import { directoryRule } from './session-folder.ts';
 import type { SessionPlace } from './session-storage.ts';
 
 /** The location of sessions: either a directory or a database. */
 export interface SessionPlaceOptions {
-  /** A folder with one subfolder per session. */
+  /** A folder with one subfolder per session. @default none */
   readonly directory?: string;
-  /** A PostgreSQL database, which several machines can share. Needs the package `pg`. */
+  /** A PostgreSQL database, which several machines can share. Needs the package `pg`. @default none */
   readonly database?: SessionDatabase;
 }
 

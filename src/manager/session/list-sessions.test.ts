@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openChat, temporaryFolders, user } from '../../../test/support/manager/sessions.ts';
 import { deleteSession } from './delete-session.ts';
 import { listSessions } from './list-sessions.ts';
 import { readSessionEvents } from './read-session-events.ts';
-import { openChat, temporaryFolders, user } from './session.test-data.ts';
 import { sweepSessions } from './sweep-sessions.ts';
 
 const freshFolder = temporaryFolders();

@@ -1,12 +1,21 @@
 import { badOption } from '../../options.ts';
+import { listFolders } from './disk/list-folders.ts';
+import { directoryRule } from './disk/session-folder.ts';
 import { type SessionPlaceOptions, withPlace } from './find-place.ts';
-import { listFolders } from './list-folders.ts';
-import { directoryRule } from './session-folder.ts';
 import type { SessionInfo } from './session-info.ts';
 
 export type { SessionInfo } from './session-info.ts';
 
-/** The sessions in a directory or a database, sorted by id. Other files and folders are left out. */
+/**
+ * The sessions in a directory or a database, sorted by id. Other files and folders are left out.
+ *
+ * @example
+ * ```ts
+ * import { listSessions } from 'palimpsest/manager';
+ *
+ * for (const { id, status, lastActive } of await listSessions('sessions')) console.log(id, status, lastActive);
+ * ```
+ */
 export function listSessions(directory: string): SessionInfo[];
 export function listSessions(place: SessionPlaceOptions): Promise<SessionInfo[]>;
 export function listSessions(place: string | SessionPlaceOptions): SessionInfo[] | Promise<SessionInfo[]> {

@@ -1,18 +1,28 @@
-import { damageFound } from './damage.ts';
-import { diskPlace } from './disk-place.ts';
+import { diskPlace } from './disk/disk-place.ts';
+import type { ReadEventsOptions } from './disk/read-events.ts';
 import { findPlace, type SessionPlaceOptions } from './find-place.ts';
-import type { ReadEventsOptions } from './read-events.ts';
+import { damageFound } from './log/damage.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
 
-/** Which log to read. */
+/** Options of `readSessionEvents`. */
 export interface ReadSessionOptions extends SessionPlaceOptions {
+  /** The id of the session. */
   readonly id: string;
-  /** Called for damaged events, which are left out. Warns if not given. */
+  /** Called for damaged events, which are left out. @default a warning of the process */
   readonly onProblem?: (problem: Error) => void;
 }
 
-/** The events of a session, archive included. Works while another process has the session open. */
+/**
+ * The events of a session, archive included. Works while another process has the session open.
+ *
+ * @example
+ * ```ts
+ * import { readSessionEvents } from 'palimpsest/manager';
+ *
+ * for await (const event of readSessionEvents({ directory: 'sessions', id: 'ticket-42' })) console.log(event.type);
+ * ```
+ */
 export function readSessionEvents<M = unknown>(
   { id, onProblem = (problem) => process.emitWarning(problem), ...place }: ReadSessionOptions,
   options: EventOptions = {},

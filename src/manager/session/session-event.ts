@@ -1,5 +1,6 @@
+import type { Cut } from '../../plan/held-cut.ts';
 import type { Truncation } from '../../plan/policy.ts';
-import type { KnownDamage } from './damage.ts';
+import type { KnownDamage } from './log/damage.ts';
 
 /** Whether a session is in use, waits for a person, or is over. */
 export type SessionStatus = 'active' | 'paused' | 'completed';
@@ -124,7 +125,7 @@ export interface SessionRestart<M> {
 export interface ContextCut {
   readonly type: 'context_cut';
   /** Null if the cut was removed. */
-  readonly cut: unknown;
+  readonly cut: Cut | null;
   readonly omitted: number;
   /** The first message at that time. If another message is first now, the cut belongs to an earlier conversation. */
   readonly first?: string | null;

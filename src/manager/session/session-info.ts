@@ -2,8 +2,11 @@ import type { SessionEvent, SessionStatus } from './session-event.ts';
 
 /** Facts about a session that are known without opening it. */
 export interface SessionInfo {
+  /** The id that `openSession` was given. */
   readonly id: string;
+  /** The name of the format of its messages. */
   readonly format: string;
+  /** `active`, `paused` or `completed`. */
   readonly status: SessionStatus;
   /** 1, and one more with each restart. */
   readonly number: number;

@@ -1,10 +1,11 @@
 import { PalimpsestError } from '../../errors.ts';
-import type { ContextAction, MaskOptions, MaskResult, Restart } from '../context-action.ts';
-import { ContextManager } from '../context-manager.ts';
-import type { ContextManagerOptions, ManagerState } from '../context-manager-options.ts';
+import type { ContextAction, MaskOptions, MaskResult, Restart } from '../context/context-action.ts';
+import { ContextManager } from '../context/context-manager.ts';
+import type { ContextManagerOptions, ManagerState } from '../context/context-manager-options.ts';
+import type { MessageWriter } from '../message-writer.ts';
 import { readUsage, type Usage } from '../usage.ts';
-import type { Conversation } from './conversation.ts';
-import type { ContextMask, TokenUsage, WindDown } from './session-event.ts';
+import type { Conversation } from './conversation/conversation.ts';
+import type { ContextMask, SessionRestart, TokenUsage, WindDown } from './session-event.ts';
 
 /** The conversation that a manager decides about, and the log for its decisions. */
 export interface Decisions<M> {
@@ -57,8 +58,13 @@ export class SessionManager<M> extends ContextManager<M> {
     );
   }
 
-  beginNext(): Restart<M> {
-    return super.restart();
+  /** Begins the next session. Answers the event that records it. */
+  beginNext(writer: MessageWriter<M>, reason: string): SessionRestart<M> {
+    const { turns: previous_turns } = this.#decisions.conversation;
+    const { sessionNumber: session_number, carryover, notice } = super.restart();
+    const messages = [...carryover, writer.notice(notice)];
+    const about = { session_number, previous_turns, carryover_messages: carryover.length, reason };
+    return { type: 'session_restart', ...about, messages };
   }
 
   #usageEvent({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens }: Usage): TokenUsage {

@@ -1,11 +1,10 @@
-import type { Conversation } from './conversation.ts';
-import type { KnownDamage } from './damage.ts';
-import type { Place } from './place.ts';
-import type { ReadEventsOptions } from './read-events.ts';
-import type { Recovered } from './replay.ts';
+import type { Conversation } from './conversation/conversation.ts';
+import type { ReadEventsOptions } from './disk/read-events.ts';
+import type { Place } from './log/place.ts';
+import type { Recovered } from './log/replay.ts';
+import type { Snapshot } from './log/snapshot.ts';
 import type { SessionEvent } from './session-event.ts';
 import type { SessionInfo } from './session-info.ts';
-import type { Snapshot } from './snapshot.ts';
 
 /** The location of sessions: a directory or a database. */
 export interface SessionPlace {
@@ -110,9 +109,4 @@ export interface Compacted {
   readonly checkpointBytes: number;
   /** The new position of an event that was kept. */
   readonly placeOf: (before: Place) => Place;
-}
-
-/** The damage field of snapshots and checkpoints. */
-export interface WithDamage {
-  readonly damage?: KnownDamage;
 }

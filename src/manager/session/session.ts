@@ -1,13 +1,13 @@
 import type { Format } from '../../message.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { Store } from '../../store/store.ts';
-import type { MaskOptions, MaskResult } from '../context-action.ts';
-import type { ContextManager } from '../context-manager.ts';
-import type { Rendered, RenderOptions } from '../render-with-budget.ts';
-import type { SessionSettings } from '../session-settings.ts';
+import type { Rendered, RenderOptions } from '../budget/render-with-budget.ts';
+import type { MaskOptions, MaskResult } from '../context/context-action.ts';
+import type { ContextManager } from '../context/context-manager.ts';
 import type { ToolResult } from '../tool-call.ts';
 import type { SessionPlaceOptions } from './find-place.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
+import type { SessionSettings } from './session-settings.ts';
 
 export type * from './session-event.ts';
 
@@ -15,21 +15,33 @@ export type * from './session-event.ts';
 export interface SessionOptions<M> extends SessionSettings<M>, SessionPlaceOptions {
   /** 1 to 128 letters, digits, `_` and `-`. */
   readonly id: string;
-  /** The store for texts that are hidden from the model. Without a store they are in the log only, and no handle is shown. */
+  /**
+   * The store for texts that are hidden from the model. Without a store they are in the log only, and no handle is
+   * shown. @default none
+   */
   readonly store?: Store;
-  /** Also puts the turns into the store: recent turns whole, masked turns with a placeholder. True if not given. */
+  /** Also puts the turns into the store: recent turns whole, masked turns with a placeholder. @default true */
   readonly recordTurns?: boolean;
-  /** How events that are no longer needed are removed: `archive` (default) moves them to `events.archive.jsonl`. */
+  /**
+   * How events that are no longer needed are removed: `archive` moves them to `events.archive.jsonl`. @default
+   * 'archive'
+   */
   readonly compaction?: 'archive' | 'discard' | 'off';
-  /** Compaction starts when this many bytes, and half of the log, are no longer needed; 1 MiB if not given. */
+  /** Compaction starts when this many bytes, and half of the log, are no longer needed. @default 1048576 */
   readonly compactAfterBytes?: number;
-  /** `state.yaml` is written every this many events; 50 if not given. */
+  /** `state.yaml` is written every this many events. @default 50 */
   readonly snapshotEvery?: number;
-  /** Calls that a crash left without a result: answered with an error when the session is opened (default), or kept open. */
+  /**
+   * Calls that a crash left without a result: answered with an error when the session is opened, or kept open.
+   * @default 'answer'
+   */
   readonly openCalls?: 'answer' | 'keep';
-  /** Called before a restart, when the context is nearly full. Save everything that must not be lost here. */
+  /**
+   * Called before a restart, when the context is nearly full. Save everything that must not be lost here. @default
+   * none
+   */
   readonly onWindDown?: (session: Session<M>) => Promise<void> | void;
-  /** Called with problems that do not harm the log, such as a failed snapshot. Warns if not given. */
+  /** Called with problems that do not harm the log, such as a failed snapshot. @default a warning on the console */
   readonly onProblem?: (problem: Error) => void;
   /** @internal Replaces the real disk. */
   readonly disk?: Disk;
@@ -61,8 +73,9 @@ export interface Recovery {
 
 /** Which events to read. */
 export interface EventOptions {
-  /** Only events after this sequence number. */
+  /** Only events after this sequence number. @default 0 */
   readonly afterSeq?: number;
+  /** Only events of these types. @default all */
   readonly types?: readonly SessionEvent['type'][];
 }
 
@@ -71,15 +84,19 @@ export interface EventOptions {
  * it.
  */
 export interface Session<M> {
+  /** The id that `openSession` was given. */
   readonly id: string;
   /** The folder of this session; empty for one in a database. */
   readonly directory: string;
+  /** The format of its messages. */
   readonly format: Format<M>;
   /** 1, and one more with each restart. */
   readonly number: number;
   /** The number of replies since the last restart. */
   readonly turns: number;
+  /** `active`, `paused` or `completed`. */
   readonly status: SessionStatus;
+  /** The source of its state, and damage that was found when it was opened. */
   readonly recovery: Recovery;
   /** The manager of this session. Its `recordUsage` is logged as `token_usage` and survives a crash. */
   readonly manager: ContextManager<M>;

@@ -1,6 +1,6 @@
 import { formatByName } from '../../formats/detect-format.ts';
 import type { FormatName } from '../../message.ts';
-import { checkOptions, flag, func, rule } from '../../options.ts';
+import { amount, checkOptions, flag, func } from '../../options.ts';
 import { endSession } from './end-session.ts';
 import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
 import type { SessionInfo } from './session-info.ts';
@@ -9,12 +9,13 @@ import type { SessionPlace } from './session-storage.ts';
 /** Options of `sweepSessions`. */
 export interface SweepOptions extends SessionPlaceOptions {
   /**
-   * Sweeps sessions without an event for more than this many hours; 168 if not given, and 0 sweeps nothing. Sessions that are
-   * over are only swept with `remove`.
+   * Sweeps sessions without an event for more than this many hours; 0 sweeps nothing. Sessions that are over are only
+   * swept with `remove`. @default 168
    */
   readonly ttlHours?: number;
-  /** Deletes the sessions instead of ending them. */
+  /** Deletes the sessions instead of ending them. @default false */
   readonly remove?: boolean;
+  /** The clock, in ms since the epoch. @default Date.now */
   readonly now?: () => number;
 }
 
@@ -32,10 +33,18 @@ export interface Swept {
 
 const HOUR_MS = 3_600_000;
 
-/** Ends the sessions that had no event for too long. A session continues if a message is added. */
+/**
+ * Ends the sessions that had no event for too long. A session continues if a message is added.
+ *
+ * @example
+ * ```ts
+ * import { sweepSessions } from 'palimpsest/manager';
+ *
+ * const { expired } = await sweepSessions({ directory: 'sessions', ttlHours: 24 });
+ * ```
+ */
 export async function sweepSessions(options: SweepOptions): Promise<Swept> {
-  const hours = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-  checkOptions('sweepSessions', options, { ...PLACE_RULES, ttlHours: hours, remove: flag, now: func });
+  checkOptions('sweepSessions', options, { ...PLACE_RULES, ttlHours: amount, remove: flag, now: func });
   return withPlace('sweepSessions', options, (place) => sweep(place, options));
 }
 
@@ -49,7 +58,7 @@ async function sweep(
     if (status === 'completed' && !remove) continue;
     try {
       if (now() - (await lastActivity(place, session, now())) <= ttlHours * HOUR_MS) continue;
-      // A session that somebody went on with while others were swept stays.
+      // A session that was continued while others were swept stays.
       const isDone = remove ? await place.delete(id, session) : await end(place, session, now);
       if (isDone) done.push(id);
     } catch (error) {

@@ -1,10 +1,10 @@
-import type { Conversation } from './conversation.ts';
-import type { Damage } from './damage.ts';
-import { encodeBody, stampBody } from './event-line.ts';
-import type { EventLog } from './event-log.ts';
-import type { Place } from './place.ts';
+import type { Conversation } from './conversation/conversation.ts';
+import type { Damage, KnownDamage } from './log/damage.ts';
+import { encodeBody, stampBody } from './log/event-line.ts';
+import type { EventLog } from './log/event-log.ts';
+import type { Place } from './log/place.ts';
 import type { SessionEvent } from './session-event.ts';
-import type { SessionStorage, WithDamage } from './session-storage.ts';
+import type { SessionStorage } from './session-storage.ts';
 
 export interface UpkeepOptions {
   readonly id: string;
@@ -106,7 +106,7 @@ export class Upkeep<M> {
     await storage.saveSnapshot({ ...about, state, messages: conversation.places() });
   }
 
-  #damage(): WithDamage {
+  #damage(): { readonly damage?: KnownDamage } {
     const damage = this.#kept.damage.dump();
     return damage === undefined ? {} : { damage };
   }

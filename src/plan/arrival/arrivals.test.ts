@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { range, results, toolTurn, user } from '../../../test/seeds/support.ts';
+import { range, results, toolTurn, user } from '../../../test/support/chat.ts';
 import { chat } from '../../formats/index.ts';
 import { type ChatMessage, handleOf, never } from '../../index.ts';
 import { allParts } from '../parts/all-parts.ts';

@@ -22,7 +22,7 @@ import { shownBy } from './shown-by.ts';
 interface SentText {
   readonly row: Turn;
   readonly result: Result | undefined;
-  /** Its text when it was last looked at. */
+  /** Its text at the last check. */
   text: string;
 }
 
@@ -35,11 +35,11 @@ interface Referrer {
 
 interface ReferenceTo {
   readonly reference: Reference;
-  /** The text that it was written for, and its number. Unknown where an output quotes such a line. */
+  /** The text that it was written for, and its number. Undefined if an output only quotes such a line. */
   readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
-/** How the results of a stretch of messages are made smaller: from this message on, up to the next period. */
+/** How results are made smaller from this message on, up to the next period. */
 export interface ArrivalPeriod extends Arrival {
   readonly fromMessage: number;
 }
@@ -47,37 +47,37 @@ export interface ArrivalPeriod extends Arrival {
 const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
 
 export interface ArrivalsOptions<M> {
-  /** Results before the first period were sent as they came. A period may be added for messages that are yet to come. */
+  /** Results before the first period were sent unchanged. A period may be added for later messages. */
   readonly periods: readonly ArrivalPeriod[];
   readonly truncation?: Truncation | undefined;
-  /** Segments of results that went out as they came, and stay so. */
+  /** Segments of results that were sent whole, and stay whole. */
   readonly sentWhole?: ReadonlySet<number> | undefined;
-  /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
+  /** Messages that are passed as they were sent before: their results stay as they are, also those that were sent whole. */
   readonly sent?: ReadonlySet<M> | undefined;
-  /** Old texts of edits are shortened later: none of them may be referred to. */
+  /** Whether old texts of edits are shortened later: none of them may be referred to. */
   readonly oldTexts?: boolean | undefined;
 }
 
 /**
- * Makes results smaller when they first go out, which costs no rewrite of the provider's cache. A result is shaped once, by the
- * texts that the model sees above it: a history that was fitted, sent and fed back is shaped no further.
+ * Makes results smaller when they are first sent, which costs no rewrite of the provider's cache. A result is made smaller once, by the texts
+ * that the model sees above it: a history that was fitted, sent and fed back does not change further.
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
   readonly #options: ArrivalsOptions<M>;
   readonly #visible = new VisibleLines((id) => this.#isSent(id));
-  /** By their numbers. */
+  /** The sent texts, by number. */
   readonly #sent: (SentText | undefined)[] = [];
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
-  /** A result came with a reference to one that was masked here: perhaps that one was not masked yet when the result was sent. */
+  /** Whether a result has a reference to one that was masked here: that one may not have been masked when the result was sent. */
   isContradicted = false;
-  /** Results that this request has changed. It may be taken back. */
-  readonly #unsettled = new Set<Result>();
-  /** The call that was read last: mostly its result comes next. */
+  /** Results that this request has changed. The request may be undone. */
+  readonly #changedNow = new Set<Result>();
+  /** The last call that was read: its result usually comes next. */
   #lastCall: { readonly args: string; readonly read: ReadCall } | undefined;
   #row: Turn | undefined;
   #nextSegment = 0;
@@ -87,13 +87,13 @@ export class Arrivals<M> {
     this.#options = options;
   }
 
-  /** Takes in the calls and results that no request has carried yet. Once taken, a result is not shaped again. */
+  /** Adds the calls and results that no request has carried yet. A result is made smaller only here. */
   take(): void {
     const ledger = this.#ledger;
     this.#sync();
     if (this.#row !== ledger.lastRow && ledger.leftOutTurns) this.#forgetTurns();
     this.#row = ledger.lastRow;
-    this.#unsettled.clear();
+    this.#changedNow.clear();
     const end = ledger.startOf(ledger.messages.length);
     for (; this.#nextSegment < end; this.#nextSegment++) {
       const segment = ledger.segments[this.#nextSegment] as Segment;
@@ -104,8 +104,8 @@ export class Arrivals<M> {
   }
 
   /**
-   * Changes the results whose references lost their target in this request: one that was sent before is masked, one that goes out
-   * for the first time is shaped again by what is visible now. Returns whether it changed any.
+   * Changes the results whose references lost their target in this request. One that was sent before is masked. One that is sent for the
+   * first time is made smaller again by what is visible now. Returns whether it changed any.
    */
   repair(): boolean {
     let isChanged = false;
@@ -128,18 +128,18 @@ export class Arrivals<M> {
     return keptTargets(this.#ledger);
   }
 
-  /** Those that this request may have made wrong, from the oldest on. */
+  /** The referrers that this request may have made wrong, oldest first. */
   #referrersToCheck(): Iterable<Referrer> {
     if (this.#ledger.leftOutTurns) return this.#referrers.values();
-    if (this.#unsettled.size === 0 && this.#cameWrong.size === 0) return [];
-    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#groups.referrersOf(result)]));
+    if (this.#changedNow.size === 0 && this.#cameWrong.size === 0) return [];
+    const results = new Set([...this.#changedNow].flatMap((result) => [...this.#groups.referrersOf(result)]));
     // A new result that quotes such a line is left alone.
     for (const result of this.#cameWrong) if (result.row !== this.#ledger.lastRow) results.add(result);
     const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
     return referrers.sort((a, b) => a.id - b.id);
   }
 
-  /** Any result may be referred to, also one of a time without references. */
+  /** Any result may be referred to, also one from a period without references. */
   get #isIndexed(): boolean {
     return this.#options.periods.some(({ references }) => references);
   }
@@ -167,7 +167,7 @@ export class Arrivals<M> {
     let references = this.#referencesIn(result);
     if (references.length === 0 && !wasSent) this.#shape(result);
     if (!wasSent) this.#truncate(result);
-    // Of the text as it is sent: a cut may have taken some of them.
+    // The references of the text as it is sent: a cut may have removed some.
     if (result.text !== received) references = this.#referencesIn(result);
     ledger.coverage?.add(result);
     const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
@@ -214,7 +214,7 @@ export class Arrivals<M> {
     if (text !== result.text) this.#replace(result, text, 'clean');
   }
 
-  /** An earlier result may have gone out uncleaned, where that did not pay: then only the text as it came has the same lines. */
+  /** An earlier result may have been sent uncleaned: then only the original text has the same lines. */
   #withReferences(result: Result, cleaned: string): Shaped | undefined {
     const id = this.#ids.get(result);
     const shaped = this.#visible.shape(cleaned, result.tokens, id);
@@ -237,7 +237,7 @@ export class Arrivals<M> {
     return this.#ledger.clip(result, (handle) => withLastLine(text, result.original.text, handle), why);
   }
 
-  /** A result that goes out for the first time, and those behind it: they may refer to lines that it shows from now on. */
+  /** Makes a new result smaller again, and those after it: they may refer to lines that it shows now. */
   #shapeAgainFrom(first: Result): void {
     for (const result of this.#ledger.observations.slice(this.#ledger.observations.indexOf(first))) {
       const isAsArrived = !result.masked && (result.why === undefined || isArrival(result.why));
@@ -247,7 +247,7 @@ export class Arrivals<M> {
       if (this.#referencesIn(result).length === 0) this.#shape(result);
       this.#truncate(result);
     }
-    // A read covers by what it shows.
+    // Coverage depends on the text that a read shows.
     this.#ledger.coverage?.restart(this.#ledger.observations);
   }
 
@@ -258,12 +258,12 @@ export class Arrivals<M> {
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
     if (references.length === 0) return;
-    // Without a last line, an output that quotes a reference cannot be told from a result that was fed back.
+    // Without a last line, an output that quotes a reference looks like a fed-back result.
     const isFedBack = result.why === undefined && originalHandle(result.text) !== undefined;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
       const sent = target === undefined ? undefined : this.#sent[target];
-      // A masked target does not have the lines: the reference is wrong already. So is one whose target the caller took away.
+      // A masked target does not have the lines, so the reference is already wrong. So is one whose target the caller removed.
       const text = sent?.result?.masked || (isFedBack && !this.#shows(target, reference)) ? '' : sent?.text;
       return { reference, target: text === undefined ? undefined : { id: target ?? -1, text } };
     });
@@ -284,7 +284,7 @@ export class Arrivals<M> {
     return sent !== undefined && about !== undefined && hasLines(reference, { text: sent.text, about });
   }
 
-  /** Whether all references still lead to the texts that they were written for, and those are as they were. */
+  /** Whether all references still point to their original texts, unchanged. */
   #isRight({ id, references }: Referrer): boolean {
     return references.every(
       ({ reference, target }) =>
@@ -298,11 +298,11 @@ export class Arrivals<M> {
     return row !== undefined && this.#ledger.rows[row.number] === row;
   }
 
-  /** Takes note of the results that a request has changed, or that are as they were since it was taken back. */
+  /** Records the results that a request has changed, or that were restored because it was undone. */
   #sync(): void {
     if (!this.#isIndexed) return;
-    for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
-    for (const result of this.#unsettled) {
+    for (const { result } of this.#ledger.changedResults) this.#changedNow.add(result);
+    for (const result of this.#changedNow) {
       const id = this.#ids.get(result);
       const sent = id === undefined ? undefined : this.#sent[id];
       if (id === undefined || !sent || sent.text === result.text) continue;
@@ -314,7 +314,7 @@ export class Arrivals<M> {
     if (this.#groups.mend()) this.#ledger.revision += 1;
   }
 
-  /** The turns that the last request left out do not come back. */
+  /** Forgets the turns that the last request left out: they do not come back. */
   #forgetTurns(): void {
     for (const [id, sent] of this.#sent.entries()) {
       if (!sent || this.#isSent(id)) continue;

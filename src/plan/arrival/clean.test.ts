@@ -366,6 +366,17 @@ describe('foldRepeatedBlocks', () => {
     expect(foldRepeatedBlocks(text)).toBe(text);
   });
 
+  it('finds three equal blocks of each size, wherever they begin', () => {
+    const lines = (word: string, count: number): string =>
+      Array.from({ length: count }, (_, i) => `${line} ${word}${i}\n`).join('');
+    for (let size = 1; size <= 8; size++)
+      for (let above = 0; above <= 20; above++) {
+        const [start, block] = [lines('above', above), lines('block', size)];
+        const fold = `[the ${size === 1 ? 'line' : `${size} lines`} above 2 more times]\n`;
+        expect(foldRepeatedBlocks(`${start}${block.repeat(3)}end`)).toBe(`${start}${block}${fold}end`);
+      }
+  });
+
   it('can be unfolded', () => {
     const lines = fc.array(fc.constantFrom(line, `${line}\r`, '', 'b', 'another line of the output', '\r'), {
       maxLength: 60,

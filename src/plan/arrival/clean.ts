@@ -12,7 +12,7 @@ import type { Shown } from './shown-by.ts';
 /**
  * Makes a result shorter without loss of content: escape codes, overwritten progress lines, blanks, repeated lines, JSON
  * white space, repeated paths. Agents quote files exactly in edits, so a text that shows a file or a diff loses only escape
- * codes and the blanks before line numbers. Returns the same text where nothing becomes shorter.
+ * codes and the blanks before line numbers. Returns the same text if nothing becomes shorter.
  */
 export function cleanResult(text: string, shows: Shown): string {
   if (isShortenedShellOutput(text)) return text;
@@ -22,23 +22,23 @@ export function cleanResult(text: string, shows: Shown): string {
     ? unpadLineNumbers(plain, { onlyRising: true })
     : cleanOutput(drawn(text, plain, shows), shows);
   // Providers refuse a result without text.
-  return cleaned.trim() === '' ? text : cleaned;
+  return cleaned !== text && cleaned.trim() === '' ? text : cleaned;
 }
 
-/** Codes that erase and move tell which states of a line a terminal shows, so these are looked at first. */
+/** Codes that erase and move show which states of a line a terminal displays, so these are handled first. */
 const drawn = (text: string, plain: string, shows: Shown): string =>
   shows === 'shell' && plain !== text ? stripEscapeCodes(keepLastStates(text)) : plain;
 
 const MOST_ROUNDS = 5;
 
 /**
- * A cleaned text is cleaned no further: the rules run until they change nothing. A text that is still changing after a few
- * rounds was made for that, and stays as it is.
+ * A cleaned text is not cleaned further: the rules run until they change nothing. A text that still changes after a few rounds was crafted
+ * for that, and stays as it is.
  */
 function cleanOutput(text: string, shows: Shown): string {
   let cleaned = text;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    // First, because pretty-printed JSON has equal lines, and is JSON no longer once they are folded.
+    // First, because pretty-printed JSON has equal lines, and is no longer JSON once they are folded.
     const json = compactJson(cleaned);
     if (json !== undefined) return json;
     const next = cleanLines(cleaned, shows);
@@ -49,7 +49,7 @@ function cleanOutput(text: string, shows: Shown): string {
 }
 
 function cleanLines(text: string, shows: Shown): string {
-  // Only a terminal writes over a line: elsewhere a return may end one.
+  // Only a terminal overwrites a line: elsewhere a return may end one.
   const lines = shows === 'shell' ? keepLastStates(text) : text;
   const folded = foldRepeatedBlocks(dropBlanks(lines));
   const grouped = shows === 'other' ? folded : writePathsOnce(folded);

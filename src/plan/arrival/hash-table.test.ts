@@ -19,18 +19,30 @@ it('answers like a map, whatever the hashes are', () => {
   );
 });
 
+it.each([10, 5000])('knows nothing once it was cleared, and has room for %i again', (room) => {
+  const table = new HashTable();
+  for (const round of [1, 2]) {
+    for (let hash = 1; hash <= 3000; hash++) {
+      table.reserve(1);
+      expect(table.set(hash, round)).toBe(0);
+    }
+    table.clear(room);
+    for (let hash = 1; hash <= 3000; hash++) expect(table.get(hash)).toBe(0);
+  }
+});
+
 it('stays quick for hashes that were made for one slot', () => {
   const count = 60_000;
   const ordinary = Array.from({ length: count }, (_, i) => Math.imul(i + 1, 0x85ebca6b));
   // Times the first multiplier, these are 1, 2, 3, …: the slot is given by the upper bits.
   const crafted = Array.from({ length: count }, (_, i) => Math.imul(i + 1, inverse(0x9e3779b1)));
   const fill = (hashes: readonly number[]): number => {
-    const start = performance.now();
+    const start = process.cpuUsage();
     const table = new HashTable();
     table.reserve(count);
     for (const [i, hash] of hashes.entries()) table.set(hash, i + 1);
     const areFound = hashes.every((hash, i) => table.get(hash) === i + 1);
-    const time = performance.now() - start;
+    const time = process.cpuUsage(start).user / 1000;
     expect(areFound).toBe(true);
     return time;
   };

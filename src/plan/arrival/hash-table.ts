@@ -1,6 +1,6 @@
 /**
- * Numbers by 32-bit hash, in one array with open addressing, at most half full. A text can be made so that all its hashes
- * belong into one slot. Where that makes a search too long, all hashes are placed again with another multiplier.
+ * Numbers by 32-bit hash, in one array with open addressing, at most half full. A text can be crafted so that all its hashes belong into
+ * one slot. If that makes a search too long, all hashes are placed again with another multiplier.
  */
 export class HashTable {
   /** A hash and its number, side by side. The number of an empty slot is 0. */
@@ -14,7 +14,7 @@ export class HashTable {
     return this.#slots[this.#slotOf(hash) + 1] as number;
   }
 
-  /** Gives a hash a number above 0; there must be room for it. Answers the number that it had; 0 if it had none. */
+  /** Gives a hash a number above 0; there must be room for it. Returns its earlier number; 0 if it had none. */
   set(hash: number, value: number): number {
     let slot = this.#slotOf(hash);
     const before = this.#slots[slot + 1] as number;
@@ -30,11 +30,19 @@ export class HashTable {
     return before;
   }
 
-  /** Makes room for so many more hashes. */
+  /** Makes room for this many more hashes. */
   reserve(more: number): void {
-    let length = this.#slots.length;
-    while (4 * (this.#count + more) > length) length *= 4;
+    const length = lengthFor(this.#count + more, this.#slots.length);
     if (length > this.#slots.length) this.#moveAll(length, this.#multiplier);
+  }
+
+  /** Forgets all hashes, and makes room for so many. Mostly the memory is large enough already, and no larger than needed. */
+  clear(room: number): void {
+    const length = lengthFor(room, 2 * FEWEST_SLOTS);
+    if (length === this.#slots.length) this.#slots.fill(0);
+    else this.#slots = new Int32Array(length);
+    this.#shift = 33 - Math.log2(length);
+    this.#count = 0;
   }
 
   #slotOf(hash: number): number {
@@ -68,5 +76,13 @@ export class HashTable {
 }
 
 const FEWEST_SLOTS = 1024;
-/** Hashes that were not made for this table stay within a fraction of this distance. */
+
+/** A slot is two numbers, and half of the slots are empty. */
+function lengthFor(count: number, least: number): number {
+  let length = least;
+  while (4 * count > length) length *= 4;
+  return length;
+}
+
+/** Ordinary hashes stay within a fraction of this distance. */
 const FARTHEST = 512;

@@ -8,8 +8,8 @@ import { VisibleLines } from './references.ts';
 import { resolveReferences, type Visible } from './resolve-references.ts';
 
 /**
- * Results that a later result refers to, in messages that are as they were sent: the segment of each, and that of the last result
- * that refers to it. None of them can have been masked before that result came.
+ * Results that a later result refers to, in messages as they were sent: the segment of each, and that of the last result that refers to it.
+ * None of them can have been masked before that result came.
  */
 export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
   const lines = new VisibleLines();
@@ -37,7 +37,7 @@ export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
   return kept;
 }
 
-/** Whether a result was given its references here: any output can quote such a line. */
+/** Whether we wrote the references of a result: any output can quote such a line. */
 function isWritten(text: string, lines: VisibleLines, above: readonly Visible[]): boolean {
   return withoutLastLine(text).some((shaped) => {
     const whole = resolveReferences(shaped, above);

@@ -1,7 +1,7 @@
 import { HashTable } from './hash-table.ts';
 import type { NumberedLines } from './numbered-lines.ts';
 
-/** For each three lines, no more places are tried. */
+/** For each three lines, at most this many places are tried. */
 const MOST_PLACES = 12;
 
 /** A line of an indexed text. */
@@ -12,21 +12,21 @@ export interface Place {
 
 interface IndexedText {
   readonly id: number;
-  /** Undefined once it was removed: its text need not be kept. */
+  /** Undefined once it was removed, so that its text is freed. */
   lines: NumberedLines | undefined;
   /** The number of its first line in the index. */
   readonly first: number;
 }
 
 /**
- * Finds where three lines in a row occur in the indexed texts. It depends on the texts alone, not on the order in which
- * they were added and removed: a history that is read again has the same index as one that grew.
+ * Finds where three lines in a row occur in the indexed texts. The result depends only on the texts, not on the order in which they were
+ * added and removed: a history that is read again has the same index as one that grew.
  *
- * All lines of all texts are numbered from 1. Those that begin the same three lines are a list, the newest first. Lines of a
- * removed text leave it when a search meets them, or when they are three quarters of all.
+ * All lines of all texts are numbered from 1. Lines that begin the same three lines form a list, the newest first. Lines of a removed text
+ * leave the list when a search meets them, or when they are three quarters of all.
  */
 export class LineIndex {
-  #newest = new HashTable();
+  readonly #newest = new HashTable();
   /** For each line the next older one in its list; 0 for the oldest. */
   #older = new Int32Array(FEWEST_LINES);
   #next = 1;
@@ -42,11 +42,10 @@ export class LineIndex {
     this.#byId.set(id, text);
     this.#texts.push(text);
     this.#reserve(count);
-    const hashes = lines.hashesOfThree;
     let before = 0;
     for (let line = 0; line < count; line++) {
-      const hash = hashes[line] as number;
-      // Of the same line many times over, the first place is the beginning of the longest run.
+      const hash = lines.hashOfThree(line);
+      // If the same line repeats, the first place begins the longest run.
       if (hash !== 0 && hash !== before) this.#list(hash, first + line, id);
       before = hash;
     }
@@ -63,9 +62,8 @@ export class LineIndex {
 
   /** The next line from here on whose three lines may be in the index; the number of lines if there is none. */
   nextLikely(lines: NumberedLines, from: number): number {
-    const hashes = lines.hashesOfThree;
-    for (let line = from; line < hashes.length; line++) {
-      const hash = hashes[line] as number;
+    for (let line = from; line < lines.count; line++) {
+      const hash = lines.hashOfThree(line);
       if (hash !== 0 && this.#newest.get(hash) !== 0) return line;
     }
     return lines.count;
@@ -73,13 +71,13 @@ export class LineIndex {
 
   /** The newest places where the three lines may be: their hashes are equal. */
   find(lines: NumberedLines, line: number): Place[] {
-    const newest = this.#newest.get(lines.hashesOfThree[line] as number);
+    const newest = this.#newest.get(lines.hashOfThree(line));
     const found: Place[] = [];
     let newer = newest;
     for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {
       const { id, first, lines: there } = this.#textAt(place);
       if (there) found.push({ id, line: place - first });
-      // The newest stays in the list, since the table has its number.
+      // The newest stays in the list, because the table has its number.
       if (!there && place !== newest) this.#older[newer] = this.#olderThan(place);
       else newer = place;
     }
@@ -90,7 +88,7 @@ export class LineIndex {
     const newest = this.#newest.set(hash, place);
     this.#older[place] = newest;
     if (newest === 0 || this.#textAt(newest).id <= id) return;
-    // A text that is older than others was added: its place goes behind all that are newer.
+    // An older text was added: its place goes after all newer ones.
     this.#newest.set(hash, newest);
     let newer = newest;
     let older = this.#olderThan(newer);
@@ -110,10 +108,9 @@ export class LineIndex {
 
   #forgetRemoved(): void {
     const texts = this.#texts;
-    const left = this.#next - this.#removedLines;
-    this.#newest = new HashTable();
-    this.#newest.reserve(left);
-    this.#older = new Int32Array(FEWEST_LINES);
+    // As many lines will be added again. Without room for them, the table would be rebuilt several times.
+    this.#newest.clear(this.#next);
+    this.#older = new Int32Array(this.#next);
     this.#next = 1;
     this.#removedLines = 0;
     this.#texts = [];
@@ -124,7 +121,7 @@ export class LineIndex {
     return this.#older[place] as number;
   }
 
-  /** The text that has a line: the last that begins at it or before it. */
+  /** The text that has a line: the last one that begins at or before it. */
   #textAt(place: number): IndexedText {
     let [low, high] = [0, this.#texts.length - 1];
     while (low < high) {

@@ -1,4 +1,4 @@
-import { readLines } from './read-lines.ts';
+import { LINE_FIELDS, readLines } from './read-lines.ts';
 
 /**
  * A text as lines that may begin with a line number: `  12→`, `12⇥`, `12: `, `12| `. Lines end at `\n` only, so that a
@@ -9,11 +9,10 @@ export class NumberedLines {
   readonly count: number;
   /** Lines that are never equal to another. */
   readonly leftOut: readonly number[];
-  /** For each line where it begins, and a hash without its number, 0 for a line that is left out; then where the last ends. */
+  /** See `ReadLines`. The hashes of a line that is left out are 0. */
   readonly #lines: Int32Array;
   /** For each line its number, and the length of that with its padding and separator. */
   readonly #numbers: Int32Array | undefined;
-  #threes: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
     const { count, lines, numbers, inBrackets } = readLines(text);
@@ -22,7 +21,10 @@ export class NumberedLines {
     this.#lines = lines;
     this.#numbers = numbers;
     this.leftOut = inBrackets.filter((line) => isLeftOut(this.slice(line, line + 1)));
-    for (const line of this.leftOut) lines[2 * line + 1] = 0;
+    for (const line of this.leftOut) {
+      lines[line * LINE_FIELDS + 1] = 0;
+      for (let first = Math.max(0, line - 2); first <= line; first++) lines[first * LINE_FIELDS + 2] = 0;
+    }
   }
 
   /** The length of some lines, their newlines included. */
@@ -58,23 +60,23 @@ export class NumberedLines {
     return this.#numbers ? (this.#numbers[2 * line] as number) : 0;
   }
 
-  /** Whether the next line has the next number, written alike, or both have none. */
+  /** Whether the next line has the next number, written in the same way, or both have none. */
   isContinued(line: number): boolean {
     const [prefix, next] = [this.#prefix(line), this.#prefix(line + 1)];
     if (prefix === 0 || next === 0) return prefix === next;
     const number = this.numberAt(line + 1);
     if (number !== this.numberAt(line) + 1) return false;
-    // Two prefixes of one length that differ in digits only are written alike.
+    // Two prefixes of one length that differ only in digits are written in the same way.
     if (prefix === next && number % 10 !== 0) return this.#differInDigits(line, prefix);
     return this.prefix(line + 1) === new Numbering(this.prefix(line)).prefix(number);
   }
 
-  /** Whether a line is the same as one of another text, but for its number. */
+  /** Whether a line equals one of another text, except for its number. */
   equals(line: number, other: NumberedLines, place: number): boolean {
     return this.#isLikely(line, other, place) && this.body(line) === other.body(place);
   }
 
-  /** How many lines in a row are the same as those of another text, but for their numbers. */
+  /** The number of lines in a row that equal those of another text, except for their numbers. */
   countEqual({ from, to }: { from: number; to: number }, other: NumberedLines, place: number): number {
     const most = Math.min(to - from, other.count - place);
     for (let count = 0; ; ) {
@@ -85,7 +87,7 @@ export class NumberedLines {
     }
   }
 
-  /** By their hashes alone. */
+  /** Counts by hashes only. */
   #countLikely(line: number, other: NumberedLines, place: number, most: number): number {
     let count = 0;
     while (count < most && this.#isLikely(line + count, other, place + count)) count += 1;
@@ -106,30 +108,11 @@ export class NumberedLines {
   }
 
   /**
-   * For each line a hash of it and the next two, without their numbers; 0 where they are too short for a search, one is left
-   * out, or there are fewer. Worked out once: a result is searched for, and then indexed.
+   * A hash of a line and the next two, without their numbers; 0 if they are too short for a search, one is left out, or there are
+   * fewer.
    */
-  get hashesOfThree(): Int32Array {
-    this.#threes ??= this.#hashThrees();
-    return this.#threes;
-  }
-
-  #hashThrees(): Int32Array {
-    const threes = new Int32Array(this.count);
-    let [a, b] = [this.#hash(0), this.#hash(1)];
-    for (let line = 0; line < this.count - 2; line++) {
-      const c = this.#hash(line + 2);
-      const isWhole = a !== 0 && b !== 0 && c !== 0;
-      if (isWhole && this.#charsOfThree(line) >= LEAST_CHARS)
-        threes[line] = Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
-      [a, b] = [b, c];
-    }
-    return threes;
-  }
-
-  #charsOfThree(line: number): number {
-    const chars = this.sizeOf(line, line + 3) - 3;
-    return this.#numbers ? chars - this.#prefix(line) - this.#prefix(line + 1) - this.#prefix(line + 2) : chars;
+  hashOfThree(line: number): number {
+    return this.#lines[line * LINE_FIELDS + 2] as number;
   }
 
   #differInDigits(line: number, length: number): boolean {
@@ -142,11 +125,11 @@ export class NumberedLines {
   }
 
   #start(line: number): number {
-    return this.#lines[2 * line] as number;
+    return this.#lines[line * LINE_FIELDS] as number;
   }
 
   #hash(line: number): number {
-    return this.#lines[2 * line + 1] as number;
+    return this.#lines[line * LINE_FIELDS + 1] as number;
   }
 
   #prefix(line: number): number {
@@ -157,7 +140,7 @@ export class NumberedLines {
 /** The prefix of a line, by the line above it. */
 export const prefixOf = (line: string, above = ''): string => new NumberedLines(`${above}\n${line}\n`).prefix(1);
 
-/** How a prefix is written, to write other numbers in the same manner. Padding with blanks keeps numbers right-aligned. */
+/** How a prefix is written, to write other numbers in the same way. Padding with blanks keeps numbers right-aligned. */
 export class Numbering {
   readonly #indent: string;
   readonly #width: number;
@@ -175,8 +158,6 @@ export class Numbering {
   }
 }
 
-/** Shorter lines repeat everywhere. */
-const LEAST_CHARS = 40;
 /** More lines are compared only if these are equal, so that lines with made-up equal hashes cost little. */
 const AT_ONCE = 32;
 

@@ -1,14 +1,23 @@
 import { flag, rule } from '../../options.ts';
 
-/** How results are made smaller when they first go out. */
+/** How results are made smaller when they are first sent. */
 export interface ArrivalOptions {
-  /** Escape codes, overwritten lines, blanks, repeated lines and paths go. A file that is shown keeps its lines. */
+  /**
+   * Removes escape codes, overwritten lines, blanks, repeated lines and paths. A shown file keeps its lines.
+   * @default that of the policy, else false
+   */
   readonly clean?: boolean;
-  /** Lines that the model can still see above are replaced by one line that says where they are. */
+  /**
+   * Replaces lines that the model can still see above by one line that says where they are. @default that of the
+   * policy, else false
+   */
   readonly references?: boolean;
-  /** The most tokens of a shell's output: its first and last lines and those about failures stay. `true` is 2,000. */
+  /**
+   * The largest shell output in tokens: its first and last lines and those about failures stay. `true` is 2,000.
+   * @default that of the policy, else false
+   */
   readonly shellOutput?: boolean | number;
-  /** The most tokens of any result: a larger one is cut. */
+  /** The largest result in tokens: a larger one is cut. @default that of the policy, else false */
   readonly truncate?: number | false;
 }
 
@@ -21,7 +30,7 @@ export const arrivalRules = {
   truncate: rule('a number of tokens or false', (v) => v === false || isTokens(v)),
 };
 
-/** The options of a conversation, each as it is used. */
+/** The options of a conversation, with defaults applied. */
 export interface Arrival {
   readonly clean: boolean;
   readonly references: boolean;
@@ -31,7 +40,7 @@ export interface Arrival {
 
 const SHELL_TOKENS = 2000;
 
-/** For each shaper, the first of these that mentions it decides. */
+/** For each option, the first of these that sets it decides. */
 export function toArrival(...given: readonly (ArrivalOptions | undefined)[]): Arrival {
   const first = <Name extends keyof ArrivalOptions>(name: Name): ArrivalOptions[Name] | undefined =>
     given.find((options) => options?.[name] !== undefined)?.[name];

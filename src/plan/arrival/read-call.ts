@@ -1,5 +1,6 @@
 import { headOf } from '../../text.ts';
 import { subjectIn } from '../placeholder.ts';
+import { parseArguments } from '../tool-kind/call-fields.ts';
 
 /** The subject of a call, and the texts among its arguments. */
 export interface ReadCall {
@@ -8,34 +9,26 @@ export interface ReadCall {
 }
 
 export interface CallText {
-  /** The name of the argument, with the place of the text in it where there are several: `edits.2.newText`. */
+  /** The name of the argument, with the place of the text in it if there are several: `edits.2.newText`. */
   readonly argument: string;
   /** The last part of that name. */
   readonly field: string;
   readonly text: string;
 }
 
-/** More texts of one call are not looked at. */
+/** Further texts of one call are ignored. */
 const MOST_TEXTS = 100;
 const MOST_SUBJECT = 240;
 
 export function readCall(args: string): ReadCall {
-  const parsed = args.startsWith('{') ? parse(args) : undefined;
+  const parsed = parseArguments(args);
   if (!parsed) return { subject: headOf(args, MOST_SUBJECT), texts: [{ argument: '', field: '', text: args }] };
   const texts: CallText[] = [];
   collect(parsed, { argument: '', field: '' }, texts);
   return { subject: subjectIn(parsed), texts };
 }
 
-function parse(args: string): Record<string, unknown> | undefined {
-  try {
-    return JSON.parse(args);
-  } catch {
-    return undefined;
-  }
-}
-
-/** JSON that was parsed is not nested deeper than this function can call itself. */
+/** Recursion is safe: parsed JSON is not nested too deeply. */
 function collect(value: unknown, { argument, field }: Omit<CallText, 'text'>, into: CallText[]): void {
   if (into.length >= MOST_TEXTS) return;
   const inside = argument === '' ? '' : `${argument}.`;

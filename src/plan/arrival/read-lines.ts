@@ -1,6 +1,8 @@
-/** A longer prefix is no line number. The length fits into a byte. */
+import { encodeUtf8, utf8Bytes } from '../../tokens/utf8.ts';
+
+/** A longer prefix is not a line number. The length fits into a byte. */
 const LONGEST_PREFIX = 40;
-/** A longer number is no line number. */
+/** A longer number is not a line number. */
 const MOST_DIGITS = 9;
 
 /**
@@ -10,30 +12,32 @@ const MOST_DIGITS = 9;
 export interface ReadLines {
   readonly count: number;
   /**
-   * For each line where it begins, and a hash of it behind its prefix; then where a further line would begin. A hash is never
-   * 0. Equal hashes are only a hint that lines are equal.
+   * For each line its start, a hash of it without its prefix, and a hash of it and the next two; then the start of a further line. Equal
+   * hashes are only a hint that lines are equal. A hash is 0 only if there are no three lines, or if these are too short to be searched
+   * for.
    */
   readonly lines: Int32Array;
-  /** For each line its number and the length of its prefix; 0 and 0 where there is none. Undefined if no line has one. */
+  /** For each line its number and the length of its prefix; 0 and 0 if there is none. Undefined if no line has one. */
   readonly numbers: Int32Array | undefined;
   /** Lines that begin with `[`. */
   readonly inBrackets: readonly number[];
 }
 
-const encoder = new TextEncoder();
+/** The fields of a line. */
+export const LINE_FIELDS = 3;
+/** Three shorter lines repeat everywhere. */
+const LEAST_CHARS = 40;
+
 /** Hold the text that is being read, and its lines. Longer texts get their own. */
-const sharedBytes = new Uint8Array(1 << 18);
+const sharedWords = new DataView(utf8Bytes.buffer);
 const sharedLines = new Int32Array(1 << 14);
 const sharedNumbers = new Int32Array(1 << 14);
-/** Behind a text there are a newline and blanks, so that four bytes can be read anywhere. */
+/** After a text there are a newline and blanks, so that four bytes can be read anywhere. */
 const PADDING = 4;
 
 /** Reads a text once, in UTF-8 and mostly four bytes at a time: its characters would take several times as long. */
 export function readLines(text: string): ReadLines {
-  const needed = text.length * 3 + PADDING;
-  const bytes = needed <= sharedBytes.length ? sharedBytes : new Uint8Array(needed);
-  const words = new DataView(bytes.buffer);
-  const { written } = encoder.encodeInto(text, bytes);
+  const { bytes, words, written } = bytesOf(text);
   const end = text.endsWith('\n') ? written - 1 : written;
   bytes[end] = NEWLINE;
   bytes.fill(BLANK, end + 1, end + PADDING);
@@ -42,65 +46,84 @@ export function readLines(text: string): ReadLines {
   const inBrackets: number[] = [];
   let isNumbered = false;
   let above = -1;
-  let line = 0;
+  let count = 0;
   let at = 0;
   let unit = 0;
-  for (; at <= end; line += 2, at++, unit++) {
-    if (line + 2 >= lines.length) [lines, numbers] = [grown(lines), grown(numbers)];
+  // Hashes and lengths of the two lines above.
+  let [hashA, hashB, charsA, charsB] = [0, 0, 0, 0];
+  for (; at <= end; count++, at++, unit++) {
+    const line = count * LINE_FIELDS;
+    if (line + LINE_FIELDS >= lines.length) [lines, numbers] = [grown(lines), grown(numbers)];
     lines[line] = unit;
     const first = bytes[at] as number;
-    const candidate = first <= NINE ? prefixLength(bytes, at) : 0;
+    const candidate = first <= NINE && mayBeNumber(bytes[endOfBlanks(words, at)]) ? prefixLength(bytes, at) : 0;
     const number = candidate > 0 ? numberIn(bytes, at) : -1;
-    // By the line above alone: a reference is resolved from the top down.
+    // Depends only on the line above: a reference is resolved from the top down.
     const prefix = number > above || (number === 1 && above > 1) ? candidate : 0;
     above = number;
     if (prefix > 0) {
       const units = bytes[at + prefix - 1] === ARROW_END ? prefix - 2 : prefix;
-      if (!isNumbered) numbers.fill(0, 0, line);
+      if (!isNumbered) numbers.fill(0, 0, 2 * count);
       isNumbered = true;
-      numbers[line] = number;
-      numbers[line + 1] = units;
+      numbers[2 * count] = number;
+      numbers[2 * count + 1] = units;
       at += prefix;
       unit += units;
     } else if (isNumbered) {
-      numbers[line] = 0;
-      numbers[line + 1] = 0;
+      numbers[2 * count] = 0;
+      numbers[2 * count + 1] = 0;
     }
-    if (first === OPEN_BRACKET) inBrackets.push(line / 2);
+    if (first === OPEN_BRACKET) inBrackets.push(count);
+    const start = unit;
     let hash = 0x811c9dc5;
-    // Each step depends on the bytes before the newline alone, so that equal lines have equal hashes.
-    for (;;) {
-      const word = words.getInt32(at, true);
-      const newlines = newlinesIn(word);
-      const others = word & NOT_ASCII;
-      if ((newlines | others) === 0) {
-        hash = mix(hash ^ word);
-        at += 4;
-        unit += 4;
-        continue;
-      }
-      const before = ((newlines & -newlines) - 1) | 0;
-      if (newlines !== 0 && (others & before) === 0) {
-        const rest = (31 - Math.clz32(newlines & -newlines)) >> 3;
-        hash = mix(hash ^ (word & (before >>> 7)));
-        at += rest;
-        unit += rest;
-        break;
-      }
-      const byte = bytes[at] as number;
-      hash = mix(hash ^ byte);
-      unit += byte < 0x80 ? 1 : unitsOf(byte);
-      at += 1;
+    let word = words.getInt32(at, true);
+    let newlines = newlinesIn(word);
+    for (; newlines === 0; newlines = newlinesIn(word)) {
+      hash = mix(hash ^ word);
+      at += 4;
+      unit += (word & NOT_ASCII) === 0 ? 4 : unitsIn(word, 4);
+      word = words.getInt32(at, true);
     }
-    lines[line + 1] = hash || 1;
+    // Uses only the bytes before the newline, so that equal lines have equal hashes.
+    const rest = lowestBit(newlines) >> 3;
+    const last = word & ~(-1 << (8 * rest));
+    hash = mix(hash ^ last);
+    at += rest;
+    unit += (last & NOT_ASCII) === 0 ? rest : unitsIn(last, rest);
+    hash ||= 1;
+    const chars = unit - start;
+    lines[line + 1] = hash;
+    lines[line + 2] = 0;
+    if (count >= 2 && charsA + charsB + chars >= LEAST_CHARS)
+      lines[line + 2 - 2 * LINE_FIELDS] = hashOfThree(hashA, hashB, hash);
+    hashA = hashB;
+    hashB = hash;
+    charsA = charsB;
+    charsB = chars;
   }
-  lines[line] = unit;
+  lines[count * LINE_FIELDS] = unit;
   return {
-    count: line / 2,
-    lines: lines.slice(0, line + 1),
-    numbers: isNumbered ? numbers.slice(0, line) : undefined,
+    count,
+    lines: lines.slice(0, count * LINE_FIELDS + 1),
+    numbers: isNumbered ? numbers.slice(0, 2 * count) : undefined,
     inBrackets,
   };
+}
+
+interface TextBytes {
+  readonly bytes: Uint8Array;
+  /** The same bytes, to be read four at a time. */
+  readonly words: DataView;
+  readonly written: number;
+}
+
+function bytesOf(text: string): TextBytes {
+  const written = encodeUtf8(text);
+  if (written !== undefined && written + PADDING <= utf8Bytes.length)
+    return { bytes: utf8Bytes, words: sharedWords, written };
+  const bytes = new TextEncoder().encode(text + ' '.repeat(PADDING));
+  const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+  return { bytes, words, written: bytes.length - PADDING };
 }
 
 function grown(array: Int32Array): Int32Array<ArrayBuffer> {
@@ -122,13 +145,35 @@ function mix(hash: number): number {
   return product ^ (product >>> 15);
 }
 
-/** The UTF-16 units of a character, counted at its first byte. A lone surrogate is encoded as one character of one unit. */
-function unitsOf(byte: number): number {
-  if (byte < 0xc0) return 0;
-  return byte < 0xf0 ? 1 : 2;
+const hashOfThree = (a: number, b: number, c: number): number =>
+  Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+
+/**
+ * The UTF-16 units that begin in the first bytes of a word: one for each byte except those inside a character, and one more for the
+ * first of four. A lone surrogate is encoded as one character of one unit.
+ */
+function unitsIn(word: number, bytes: number): number {
+  const inside = word & ~(word << 1) & NOT_ASCII;
+  const firstOfFour = word & (word << 1) & (word << 2) & (word << 3) & NOT_ASCII;
+  return bytes - bitsIn(inside) + bitsIn(firstOfFour);
 }
 
-/** `^[ \t]*\d+(→|\t|: ?|\| ?)`, where the number has no leading zero: one with zeros could not be given back. */
+/** The number of bytes with their highest bit set, if no other bit is set. */
+const bitsIn = (word: number): number => Math.imul(word >>> 7, 0x01010101) >>> 24;
+
+/** The first byte that is neither a blank nor a tab. Code is indented, so blanks are read four at a time. */
+function endOfBlanks(words: DataView, start: number): number {
+  let at = start;
+  let others = words.getInt32(at, true) ^ FOUR_BLANKS;
+  for (; others === 0; others = words.getInt32(at, true) ^ FOUR_BLANKS) at += 4;
+  return at + (lowestBit(others) >> 3);
+}
+
+const FOUR_BLANKS = 0x20202020;
+const mayBeNumber = (byte: number | undefined): boolean => isDigit(byte) || byte === TAB;
+const lowestBit = (word: number): number => 31 - Math.clz32(word & -word);
+
+/** `^[ \t]*\d+(→|\t|: ?|\| ?)`, where the number has no leading zero: one with zeros could not be restored. */
 function prefixLength(bytes: Uint8Array, start: number): number {
   const most = start + LONGEST_PREFIX;
   let at = start;

@@ -3,11 +3,11 @@ import type { ObservationGroup } from '../policy.ts';
 
 /** Keeps the group of each result that refers to others or that others refer to. On the results themselves, `group` has it. */
 export class ReferenceGroups {
-  /** By the result that is referred to, directly or through others. */
+  /** The referring results by their target, directly or through others. */
   readonly #referrers = new Map<Result, Set<Result>>();
-  /** Groups that a member has left: others may have been in them for its sake alone. */
+  /** Groups that a member has left: others may have been in them only because of it. */
   readonly #broken = new Set<Group>();
-  /** Results that refer to one that has changed, perhaps back to what it was. */
+  /** Results that refer to one that has changed, or changed back. */
   readonly #loose = new Set<Result>();
 
   link(referrer: Result, targets: readonly Result[]): void {
@@ -24,7 +24,7 @@ export class ReferenceGroups {
     return this.#referrers.get(target) ?? [];
   }
 
-  /** A result is no longer as it was. `mend` must be called afterwards. */
+  /** Call it when a result has changed. `mend` must be called afterwards. */
   unlink(result: Result): void {
     for (const target of result.refersTo) this.#referrers.get(target)?.delete(result);
     result.refersTo = [];
@@ -35,7 +35,7 @@ export class ReferenceGroups {
     result.group = undefined;
   }
 
-  /** Divides the groups that members have left. Returns whether any result is in another group than before. */
+  /** Splits the groups that members have left. Returns whether any result is in another group than before. */
   mend(): boolean {
     if (this.#broken.size === 0 && this.#loose.size === 0) return false;
     const left = [...this.#broken].flatMap((group) => [...group.members]);
@@ -50,7 +50,7 @@ export class ReferenceGroups {
 }
 
 /**
- * Results that refer to each other, directly or through others. All of them stay until the last of them may go: a target because its
+ * Results that refer to each other, directly or through others. All of them stay until the last of them may be masked: a target because its
  * lines are needed, a referrer because a fitted history must show why an old target is still in it.
  */
 export class Group implements ObservationGroup {

@@ -1,4 +1,5 @@
 import { headOf, quote, tailOf } from '../../text.ts';
+import { remembered } from '../tool-kind/remembered.ts';
 
 /** How a reference names a text that the model can see. */
 export interface About {
@@ -6,13 +7,13 @@ export interface About {
   readonly tool?: string | undefined;
   /** A path, a command, a query. */
   readonly subject?: string | undefined;
-  /** For a call: which of its arguments the text is. */
+  /** For a call: the argument that the text is. */
   readonly argument?: string | undefined;
 }
 
 /**
- * Lines from 1, both ends included. `file`: by the numbers that are printed before them. `output`, or the name of an
- * argument: counted from the top of the text.
+ * Lines from 1, both ends included. `file`: by the numbers that are printed before them. `output`, or the name of an argument: counted from
+ * the top of the text.
  */
 export interface PrintedLines {
   readonly unit: string;
@@ -27,12 +28,12 @@ export interface Reference {
   readonly kind: About['kind'];
   /** Tool and subject of the text above. */
   readonly label: string;
-  /** How many newer texts above have the same name. */
+  /** The number of newer texts above with the same name. */
   readonly newer: number;
   readonly targetLines: PrintedLines;
 }
 
-/** Texts with the same name are told apart by their order. */
+/** Texts with the same name are distinguished by their order. */
 export const nameOf = (about: About): string => toName(about.kind, labelOf(about), countedUnit(about));
 
 /** The name of the text that a reference is about. */
@@ -54,20 +55,22 @@ export function labelOf({ tool = '', subject = '', kind }: About): string {
 
 /** The unit of lines that are counted from the top of a text. */
 export function countedUnit({ kind, argument = '' }: About): string {
-  return kind === 'result' ? 'output' : quote(argument, 24).replace(/[ ,]/g, '_') || 'argument';
+  return kind === 'result' ? 'output' : unitOf(argument);
 }
+
+const unitOf = remembered((argument) => quote(argument, 24).replace(/[ ,]/g, '_') || 'argument');
 
 const LONGEST_SUBJECT = 40;
 const SUBJECT_HEAD = 14;
 
-/** The beginning and the end of a long subject: the end of a path or a command often tells more. */
+/** The beginning and the end of a long subject: the end of a path or a command is often more informative. */
 function shorten(subject: string): string {
   const line = quote(subject, MOST_OF_SUBJECT);
   if (line.length <= LONGEST_SUBJECT) return line;
   return `${headOf(line, SUBJECT_HEAD)}…${tailOf(line, LONGEST_SUBJECT - SUBJECT_HEAD - 1)}`;
 }
 
-/** More of a subject is not looked at. */
+/** The rest of a longer subject is ignored. */
 const MOST_OF_SUBJECT = 1000;
 
 /** `[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above]` */
@@ -88,13 +91,13 @@ function ordinal(n: number): string {
 }
 
 const RANGE = String.raw`lines (\d{1,9})–(\d{1,9})`;
-// A unit has no blank and a label no bracket, so that the parts can be told apart whatever a label says.
+// A unit has no blank and a label no bracket, so the parts can be separated whatever a label says.
 const REFERENCE = new RegExp(
   String.raw`^\[(file|output) ${RANGE}: same as (?:([^[\]\n ]+) )?${RANGE} of (the|your) (?:(\d{1,9})(?:st|nd|rd|th) )?last ([^[\]\n]+) above\]$`,
 );
 const LONGEST_REFERENCE = 300;
 
-/** The reference that a line is, if it is one. */
+/** The reference in a line. Undefined for other lines. */
 export function readReference(line: string): Reference | undefined {
   const match = line.length <= LONGEST_REFERENCE ? REFERENCE.exec(line) : null;
   if (!match) return undefined;
@@ -112,7 +115,7 @@ export function readReference(line: string): Reference | undefined {
 const SAME = ': same as ';
 const NONE: readonly Reference[] = [];
 
-/** The references in a text that was sent. Several parts of the planner ask about the same text, one after the other. */
+/** The references in a text that was sent. Several parts of the planner ask about the same text in a row. */
 export function readReferences(text: string): readonly Reference[] {
   if (lastRead.text !== text) lastRead = { text, references: findReferences(text) };
   return lastRead.references;

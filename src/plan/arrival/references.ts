@@ -8,18 +8,18 @@ import { TextNames } from './text-names.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
-/** A block is replaced if it has at least so many characters. */
+/** A block is replaced if it has at least this many characters. */
 const LEAST_BLOCK = 240;
 /**
- * A result is shaped if blocks have at least this share of it. All blocks of all visible texts count, also those that overlap:
- * with fewer visible texts the share is never larger. So a result that went out whole stays whole when older texts are masked.
+ * References are used if blocks have at least this share of a result. All blocks of all visible texts count, also overlapping ones: with
+ * fewer visible texts the share is never larger. So a result that was sent whole stays whole when older texts are masked.
  */
 const LEAST_SHARE = 0.3;
 
-/** A model finds the last read of a file, or the fourth last. Texts before that are not referred to. */
+/** A reference goes back at most to the fourth last text of a name, which a model can still find. */
 const MOST_NEWER = 3;
 
-/** For each line of a result, so many lines are compared: a text that repeats itself has no end of runs. */
+/** For each line of a result, at most this many lines are compared: a repetitive text has very many runs. */
 const MOST_COMPARED = 16;
 
 /** A result with references in place of lines that the model can still see. */
@@ -32,11 +32,11 @@ export interface Shaped {
 interface VisibleText {
   readonly lines: NumberedLines;
   readonly about: About;
-  /** Whether its line numbers only rise, so that a number names one line. Worked out when it is first asked for. */
+  /** Whether its line numbers only rise, so that a number names one line. Computed on demand. */
   numbersRise?: boolean;
 }
 
-/** The lines that a block may have, and the number that all texts above it are below. */
+/** The lines that a block may have, and the upper bound of the numbers of texts above it. */
 interface Search {
   readonly from: number;
   readonly end: number;
@@ -56,15 +56,15 @@ interface Block {
  */
 export class VisibleLines {
   readonly #texts = new Map<number, VisibleText>();
-  /** Of every text, also of those that are no longer visible. */
+  /** The names of all texts, also of those that are no longer visible. */
   readonly #names = new TextNames();
   readonly #index = new LineIndex();
   #chars = 0;
-  /** The lines of the last result, as it came and cleaned: mostly one of them is added next. */
+  /** The lines of the last result, original and cleaned: one of them is usually added next. */
   #lastShaped: NumberedLines[] = [];
   readonly #isThere: (id: number) => boolean;
 
-  /** `isThere` may leave out texts that a request leaves out, as long as it can be taken back. */
+  /** `isThere` may exclude texts that a request leaves out, as long as that can be undone. */
   constructor(isThere: (id: number) => boolean = () => true) {
     this.#isThere = isThere;
   }
@@ -75,7 +75,7 @@ export class VisibleLines {
     this.#show(id, text, about);
   }
 
-  /** A text that was masked or cut. A reference still counts it, as the model does. */
+  /** Updates a text that was masked or cut. References still count it, as the model does. */
   change(id: number, text: string): void {
     const about = this.#names.about(id);
     this.hide(id);
@@ -114,8 +114,8 @@ export class VisibleLines {
   }
 
   /**
-   * A result with references to texts above it, or undefined where they would not pay or it has references already. `below` is its
-   * number, if it has one.
+   * A result with references to texts above it. Undefined if they would not pay, or if it already has references. `below` is its number,
+   * if it has one.
    */
   shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
     if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
@@ -147,12 +147,14 @@ export class VisibleLines {
 
   /** Whether the lines that are part of a block of some visible text have at least this size. */
   #hasBlocks(lines: NumberedLines, below: number, leastSize: number): boolean {
+    const first = this.#index.nextLikely(lines, 0);
+    if (first === lines.count) return false;
     let ends: Int32Array | undefined;
     /** The end of each run of equal lines that was followed, by its text and the distance between its lines. */
     const followed = new Map<number, number>();
     let [size, counted] = [0, 0];
     let left = MOST_COMPARED * lines.count;
-    for (let line = this.#index.nextLikely(lines, 0); left > 0; line = this.#index.nextLikely(lines, line + 1)) {
+    for (let line = first; left > 0; line = this.#index.nextLikely(lines, line + 1)) {
       if (size + lines.sizeOf(Math.max(line, counted), lines.count) < leastSize) return false;
       for (const place of this.#index.find(lines, line)) {
         const run = place.id * 2 ** 32 + place.line - line;
@@ -180,7 +182,7 @@ export class VisibleLines {
     return id < below && this.#isThere(id);
   }
 
-  /** Asked last: most texts are never compared so far that they need a name. */
+  /** Called last, because most texts never need a name. */
   #canBeNamed({ id }: Place, below: number): boolean {
     return this.#newer(id, below) <= MOST_NEWER;
   }
@@ -201,7 +203,7 @@ export class VisibleLines {
     return blocks;
   }
 
-  /** The longest block from a line on that one of the places has; of equally long ones that of the first place. */
+  /** The longest block from a line on that one of the places has; for equal lengths that of the first place. */
   #longestBlock(lines: NumberedLines, { from, end, below }: Search, places: readonly Place[]) {
     let longest = 0;
     let best: Place | undefined;
@@ -215,7 +217,7 @@ export class VisibleLines {
     return this.#verified(lines, from, from + longest, best, below);
   }
 
-  /** The block, if its reference gives back the very lines: the target has them, and their numbers can be written again. */
+  /** The block, if its reference restores exactly these lines: the target has them, and their numbers can be written again. */
   #verified(lines: NumberedLines, from: number, to: number, place: Place, below: number): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
     if (!areNumbersKnown(lines, from, to, target.lines.prefix(place.line))) return undefined;
@@ -231,7 +233,7 @@ export class VisibleLines {
     return { from, to, line: writeReference(reference), target: place.id };
   }
 
-  /** How many newer texts above have the same name. They are counted up to one that is too many. */
+  /** The number of newer texts above with the same name, up to one more than allowed. */
   #newer(id: number, below: number): number {
     const named = this.#names.likeText(id);
     let newer = 0;
@@ -254,7 +256,7 @@ function endsOfStretches(lines: NumberedLines): Int32Array {
   return ends;
 }
 
-/** Lines that a marker below them speaks of as those above it. */
+/** Lines that a marker below them refers to. */
 function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
   const kept = new Set<number>();
   for (const marker of lines.leftOut) {
@@ -265,8 +267,8 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
 }
 
 /**
- * Whether the numbers of a block can be given back: each is one more than that above it, and all are written like the one
- * above the block or, where that has none, like that of the target.
+ * Whether the numbers of a block can be restored: each is one more than the one above it, and all are written like the one above the
+ * block or, if that has none, like the target's.
  */
 function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
   if (!lines.isNumbered(from)) return true;
@@ -279,7 +281,7 @@ function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetP
   return true;
 }
 
-/** Names lines of a visible text by the numbers that are printed there, if these name them, or else by counting. */
+/** Names lines of a visible text by their printed numbers, if these are unique, otherwise by counting. */
 function printedLines(target: VisibleText, first: number, count: number): Reference['targetLines'] {
   const { lines, about } = target;
   const isNumbered = about.kind === 'result' && isNumberedBlock(lines, first, count);

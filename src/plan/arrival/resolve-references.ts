@@ -10,7 +10,7 @@ export interface Visible {
   readonly about: About;
 }
 
-/** A shaped result as it was before, or undefined if a text above that it refers to is missing or is another one. */
+/** The original of a result with references, or undefined if a text that it refers to is missing or differs. */
 export function resolveReferences(shaped: string, above: readonly Visible[]): string | undefined {
   const found = new Map<Visible, Target>();
   const whole: string[] = [];
@@ -44,8 +44,8 @@ export function hasLines(reference: Reference, visible: Visible): boolean {
 }
 
 /**
- * The lines that a reference leaves out. If they have numbers, these continue from the line above or, where that has none,
- * are written as in the target.
+ * The lines that a reference leaves out. If they have numbers, these continue from the line above. If that line has none, they are
+ * written as in the target.
  */
 export function leftOutLines(
   { lines: { unit, from, to } }: Reference,

@@ -13,7 +13,7 @@ export interface ShellOutputOptions {
 
 /**
  * Keeps the first lines, the last lines and the lines about failures of a long output, in at most `maxTokens`. The last line
- * says so and shows the handle. Undefined where the output is short enough, was shortened before, cannot be shortened, or is a
+ * says so and shows the handle. Undefined if the output is short enough, was shortened before, cannot be shortened, or is a
  * diff: agents quote its lines exactly.
  */
 export function shortenShellOutput(text: string, options: ShellOutputOptions = {}): string | undefined {
@@ -23,7 +23,7 @@ export function shortenShellOutput(text: string, options: ShellOutputOptions = {
   const lastLine = `[${KEPT} ~${maxTokens} of ~${tokens} tokens (shell)${handle}]`;
   const all = text.split('\n');
   if (all.at(-1) === '') all.pop();
-  // A counter may count a whole higher than its parts: then less is kept.
+  // A counter may count a whole text higher than its parts: then less is kept.
   for (let budget = maxTokens - counter(`\n${lastLine}`); budget > 0; budget = Math.floor(budget * 0.8)) {
     const shortened = `${keep(all, budget, counter)}\n${lastLine}`;
     if (counter(shortened) <= maxTokens && shortened.length < text.length) return shortened;
@@ -36,7 +36,8 @@ const KEPT = 'truncated: kept first+last+failures';
 const LAST_LINE = /\n\[truncated: kept first\+last\+failures ~\d+ of ~\d+ tokens \(shell\)[^\n]*\]$/;
 
 /** Whether a text was made by `shortenShellOutput`. */
-export const isShortenedShellOutput = (text: string): boolean => LAST_LINE.test(tailOf(text, 300));
+export const isShortenedShellOutput = (text: string): boolean =>
+  text.endsWith(']') && LAST_LINE.test(tailOf(text, 300));
 
 const LINE_LENGTH = 400;
 const FAILURE = /error|fail|fatal|panic|exception|traceback|assert|not found|cannot|✗/i;
@@ -103,7 +104,7 @@ function withGaps(lines: readonly string[], chosen: ReadonlySet<number>): string
 
 const gapLine = (lines: number): string => `[… ${lines} line${lines === 1 ? '' : 's'}]`;
 
-/** A line in at most `length` characters: its beginning, its end and, between them, where it speaks of a failure. */
+/** A line in at most `length` characters: its beginning, its end and, between them, the place that mentions a failure. */
 function clip(line: string, length: number): string {
   const clipped = clipMiddle(line, length);
   const failure = clipped === line || FAILURE.test(clipped) ? -1 : line.search(FAILURE);

@@ -1,6 +1,6 @@
 import { type About, countedUnit, nameOf, type Reference, targetName, targetUnit } from './reference-line.ts';
 
-/** The texts of each name. Names are worked out when a reference asks for one: most texts are never asked for. */
+/** The texts of each name. Names are computed on demand: most are never needed. */
 export class TextNames {
   /** Indexed by the numbers of the texts. */
   readonly #abouts: (About | undefined)[] = [];

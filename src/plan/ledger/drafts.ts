@@ -19,30 +19,30 @@ export class Drafts<M> {
     this.#handles = handles;
   }
 
-  /** The placeholder of a result that is no placeholder yet; undefined where there can be none. */
+  /** The placeholder of a result that is not masked yet; undefined if there can be none. */
   placeholder(result: Result): Draft | undefined {
-    // A user's own function may write something else each time.
+    // A user's own function may return another text each time.
     if (result.draft === undefined || !this.#style.known) result.draft = this.#writePlaceholder(result) ?? null;
     return result.draft ?? undefined;
   }
 
   /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
   #writePlaceholder(result: Result): Draft | undefined {
-    // Gemini has files beside a response: only in words of ours is a placeholder for one told from words of the user.
+    // Gemini has files next to a response. Only our own wording distinguishes the placeholder of a file from words of the user.
     const style = result.text === '' ? houseStyle : this.#style;
     const write = (hidden: HiddenResult): Draft | undefined => {
       const draft = this.#write(result, (handle) => writePlaceholder(style, hidden, handle));
       return draft && draft.tokens < result.tokens ? draft : undefined;
     };
     const hidden = describe(result);
-    // A result that is one reference may be shorter than a placeholder with a long path.
+    // A result that is only a reference may be shorter than a placeholder with a long path.
     return write(hidden) ?? (readReferences(result.text).length > 0 ? write({ ...hidden, args: '' }) : undefined);
   }
 
-  /** A shorter version, in the words of `write`; undefined where it is not shorter. */
+  /** A shorter version, in the words of `write`; undefined if it is not shorter. */
   shorten(result: Result, write: (handle: string) => string): Draft | undefined {
     const draft = this.#write(result, write);
-    // A text that stays the same would remove an image without a word.
+    // With an unchanged text, an image would be removed silently.
     return draft && draft.tokens <= result.tokens && draft.text !== result.text ? draft : undefined;
   }
 
@@ -56,20 +56,20 @@ export class Drafts<M> {
     return { stored, text, tokens: this.#history.counter(text), handle };
   }
 
-  /** Whether a placeholder that was just written would be recognised. The head of a result would not. */
+  /** Whether a new placeholder would be recognised later. The head of a result would not. */
   isRecognised(text: string): boolean {
     const { known, keep, literal } = this.#style;
     return known && !keep ? true : isPlaceholder(text, literal);
   }
 
-  /** A user's own function may write anything: only their length tells its placeholders from output. */
+  /** A user's own function may write anything: only the length distinguishes its placeholders from output. */
   #mayBeCustom(text: string): boolean {
     return !this.#style.known && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
   }
 
   /**
-   * The text that a handle of this result leads to; undefined if it cannot be written down. It is the text as it was sent. If the
-   * result was made smaller, its last line leads to its original.
+   * The text that a handle of this result recalls; undefined if it cannot be serialised. It is the text as it was sent. If the result was
+   * made smaller, its last line leads to its original.
    */
   #stored(result: Result): string | undefined {
     if (result.why !== undefined) return result.text;
@@ -79,8 +79,8 @@ export class Drafts<M> {
   }
 
   /**
-   * The text that a recall gave back, if the result is its answer: it is hidden under its old handle. An agent may put words
-   * around the answer or cut it, and a part is not the text. Then the call tells which text it is, and the history has that text.
+   * The recalled text, if the result is the answer of a recall: it is hidden under its old handle. An agent may put words around the
+   * answer or cut it, and a part is not the whole text. Then the call says which text it is, if the history has that text.
    */
   #recalled({ tool, args, isError }: Result, original: string): string | undefined {
     const text = recalledText(original, this.#handles);

@@ -5,20 +5,20 @@ import type { History } from './history.ts';
 import { isQuestion } from './questions.ts';
 import { MESSAGE_TOKENS, type Sizes } from './totals.ts';
 
-/** The size of notes as messages of their own. */
+/** The size of notes as separate messages. */
 export interface NoteSizes extends Sizes {
   count: number;
 }
 
 /** The summary and the notice in turn 0: those that came back with the history, and those that are sent now. */
 export class HeadNotes {
-  /** Sent now. */
+  /** The notes that are sent now. */
   current: Notes = NO_NOTES;
-  /** The messages that hold notes of ours which came back. They are part of turn 0. */
+  /** The messages with our notes that came back in the history. They are part of turn 0. */
   readonly received: number[] = [];
-  /** How many messages of the system prompt come first, notes apart. */
+  /** The number of messages of the system prompt at the start, without notes. */
   leadingSystem = 0;
-  /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
+  /** The place of the notice, once turns were split into messages. */
   splitSlot: number | undefined;
   readonly #history: History<unknown>;
 
@@ -26,7 +26,7 @@ export class HeadNotes {
     this.#history = history;
   }
 
-  /** Takes a message of turn 0: a note of ours that came back, a part of the system prompt, or any other. */
+  /** Reads a message of turn 0: a note of ours that came back, a part of the system prompt, or any other. */
   take(message: number): void {
     const [only, more] = this.#history.segmentsIn(message);
     const note = only && more === undefined ? this.read(only.kind, only.text) : undefined;
@@ -38,8 +38,8 @@ export class HeadNotes {
   }
 
   /**
-   * The note of ours that a text is, if it is one. A summary is trusted in the role in which we write notes: as a system
-   * message, or as a user's behind the task. Elsewhere it must be one that we could have written.
+   * Returns our note if a text is one. A summary is trusted in the role in which we write notes: as a system message, or as a user
+   * message behind the task. Elsewhere it must be one that we could have written.
    */
   read(kind: Kind, text: string): Notes | undefined {
     const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
@@ -48,7 +48,7 @@ export class HeadNotes {
     return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
   }
 
-  /** Whether other notes are sent than came back. */
+  /** Whether the sent notes differ from those that came back. */
   isChanged(): boolean {
     const { segments } = this.#history;
     const found = this.received.map((message) => segments[this.#history.startOf(message)]?.text);
@@ -56,7 +56,7 @@ export class HeadNotes {
     return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
   }
 
-  /** The text that the notes add to turn 0, which counts those that came back already. */
+  /** The text that the notes add to turn 0. Notes that came back already count there. */
   addedText(): number {
     let text = 0;
     for (const note of noteTexts(this.current)) text += this.#history.counter(note);
@@ -79,7 +79,7 @@ export class HeadNotes {
     return this.isChanged() ? this.received : [];
   }
 
-  /** How many notes the plan adds. */
+  /** The number of notes that the plan adds. */
   get inserted(): number {
     return this.isChanged() ? noteTexts(this.current).length : 0;
   }
@@ -99,8 +99,8 @@ export class HeadNotes {
   }
 
   /**
-   * A notice is where the gap is, behind the task. A summary follows the system prompt, where its role is that of one; but
-   * where a question was kept with its answer, the gap must show, or it would read like a second task.
+   * A notice is in the gap, behind the task. A summary follows the system prompt if it has the system role. But if a question was kept
+   * with its answer, the summary goes into the gap too: otherwise the question would read like a second task.
    */
   slotOf(note: keyof Notes): number {
     const { rows } = this.#history;

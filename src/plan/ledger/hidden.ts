@@ -1,8 +1,8 @@
 import type { Why } from './rows.ts';
 
-/** Something that was taken out of the history. */
+/** A text that was removed from the history. */
 export interface Hidden {
-  /** Empty where no way to name texts was given. */
+  /** Empty if no function for handles was given. */
   readonly handle: string;
   /** The text itself. */
   readonly text: string;

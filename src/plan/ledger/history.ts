@@ -26,32 +26,32 @@ export interface ViewedMessage {
 export interface HistoryOptions<M> {
   readonly style?: PlaceholderStyle | undefined;
   readonly counter?: Counter | undefined;
-  /** Edit nothing before the last block that is signed over everything before it. */
+  /** Whether to edit nothing before the last block that is signed over everything before it. */
   readonly keepSigned?: boolean | undefined;
-  /** The size of system prompt and tools, where the provider takes them apart from the messages. */
+  /** The size of system prompt and tools, if the provider takes them separately from the messages. */
   readonly overheadTokens?: number | undefined;
-  /** Recognises calls, where the policy asks what kind of tool a result came from. */
+  /** Recognises calls, if the policy uses the kinds of tools. */
   readonly toolUse?: ReadToolUse | undefined;
-  /** The owner of the history adds each result to the coverage, once it is as it will be sent. */
+  /** Whether the owner of the history adds each result to the coverage, once it has its final form. */
   readonly coversLater?: boolean | undefined;
-  /** The view of the first messages, where the caller has made it already. */
+  /** The view of the first messages, if the caller already has it. */
   readonly viewed?: Viewed<M> | undefined;
 }
 
 /**
- * The history as it is sent: messages as they came, turns, results and notes, and the sizes of all of them. It grows here;
- * the ledger edits it. Other folders read its parts, and change nothing in them.
+ * The history as it is sent: the original messages, turns, results and notes, and all their sizes. It only grows here; the ledger edits
+ * it. Other folders read its parts and change nothing in them.
  */
 export class History<M> {
   readonly format: Format<M>;
   readonly counter: Counter;
   readonly overheadTokens: number;
   readonly style: PlaceholderStyle;
-  /** Nothing before the last signature may change. */
+  /** Whether nothing before the last signature may change. */
   readonly keepSigned: boolean;
   readonly messages: M[] = [];
   readonly segments: Segment[] = [];
-  /** The size of each segment as it came, without names and ids. */
+  /** The original size of each segment, without names and ids. */
   readonly segmentTokens: number[] = [];
   /** The result in each segment, if it holds one. */
   readonly results: (Result | undefined)[] = [];
@@ -67,16 +67,16 @@ export class History<M> {
   /** The last segment that is signed over everything before it, or -1. */
   lastSigned = -1;
   revision = 0;
-  /** Turns were taken apart into their messages. */
+  /** Whether turns were split into their messages. */
   isSplit = false;
   readonly calls = new OpenCalls<Call>();
   /** The calls that are sent with shorter arguments, by segment. */
   readonly shortCalls = new Map<number, ShortCall>();
   readonly headNotes: HeadNotes;
   readonly totals: Totals;
-  /** Only where the policy asks for the kinds of tools. */
+  /** Undefined if the policy does not use the kinds of tools. */
   readonly coverage: ReadCoverage | undefined;
-  /** How many replies came, those that are left out included. */
+  /** The number of replies, including those that are left out. */
   replies = 0;
   readonly #viewer: Viewer<M>;
   readonly #coversLater: boolean;
@@ -105,12 +105,12 @@ export class History<M> {
   get lastRow(): Turn {
     return this.rows[this.rows.length - 1] as Turn;
   }
-  /** Whether the task is in turn 0, before the notice. Elsewhere a question that moves behind it would read as a part of it. */
+  /** Whether the task is in turn 0, before the notice. Otherwise a question that moves behind it would read as a part of it. */
   get isTaskInHead(): boolean {
     return this.taskMessage < (this.rows[0] as Turn).to;
   }
 
-  /** Takes in the next message. `beforeTaking` is told whether it begins a reply, before anything changes. */
+  /** Adds the next message. `beforeTaking` is called before anything changes, with whether the message begins a reply. */
   append(message: M, beforeTaking?: (beginsReply: boolean) => void): void {
     const beginsReply = this.#read(message);
     beforeTaking?.(beginsReply);
@@ -123,7 +123,7 @@ export class History<M> {
     if (row.number === 0) this.headNotes.take(index);
   }
 
-  /** Adds the segments of the next message. Answers whether it begins a reply. */
+  /** Adds the segments of the next message. Returns whether it begins a reply. */
   #read(message: M): boolean {
     const before = this.replies;
     const viewed = this.#viewed?.messages[this.#starts.length];
@@ -138,18 +138,18 @@ export class History<M> {
     const head = this.lastRow;
     const next = new Turn(this.rows.length, message);
     this.rows.push(next);
-    // A notice of ours came back: the question behind it belongs to its answer, as it did when the notice was written.
+    // Our notice came back: the question after it belongs to its answer, as it did when the notice was written.
     const note = this.headNotes.received.at(-1) ?? -1;
     if (next.number === 1 && this.taskMessage < note)
       moveQuestion(this, { row: head, next, from: Math.max(note + 1, questionIn(this, head)) });
     return next;
   }
 
-  /** Whether a message is the task, and a reply without calls is all that came before it. */
+  /** Whether a message is the task, and only a reply without calls came before it. */
   #isTaskBehindGreeting(message: number): boolean {
     const { turns, taskRow, lastRow, observations, headNotes } = this;
     if (turns !== 1 || taskRow || lastRow.hasCalls || observations.length > 0) return false;
-    // A note that comes before the greeting stays there. Only a summary behind the system prompt does so in any case.
+    // A note before the greeting stays there. Only a summary after the system prompt is always before it.
     const { notice, summary } = headNotes.current;
     const mayJoin = notice === undefined && (summary === undefined || headNotes.isBehindPrompt);
     return mayJoin && isQuestion(this, message);
@@ -217,11 +217,11 @@ export class History<M> {
     return this.rows[row.number] === row;
   }
 
-  /** Whether the laws let this result be edited at all. */
+  /** Whether the laws allow editing this result. */
   isFree({ segment, original: { callId, bound } }: Result): boolean {
     return callId !== undefined && !bound && !(this.keepSigned && segment < this.lastSigned);
   }
-  /** Whether the laws let the arguments of this call be edited. A reply with bound reasoning stays as it is. */
+  /** Whether the laws allow editing the arguments of this call. A reply with bound reasoning stays as it is. */
   isFreeCall({ segment, row }: Call): boolean {
     const { callId } = this.segments[segment] as Segment;
     if (!this.format.editsCalls || callId === undefined || (this.keepSigned && segment < this.lastSigned)) return false;

@@ -16,8 +16,8 @@ import type { ShortenWords, Whole } from './shorten-words.ts';
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
 /**
- * The history as it is sent, and every decision about it. It knows sizes and laws, not policies. All sizes are those of
- * the history as sent, never as it once was: a history that was fitted, sent and fed back makes the same ledger.
+ * The history as it is sent, and every decision about it. It knows sizes and laws, not policies. All sizes are those of the history as
+ * sent, never of the original: a history that was fitted, sent and fed back makes the same ledger.
  */
 export class Ledger<M> extends History<M> implements RequestView {
   readonly hidden: Hidden[] = [];
@@ -27,7 +27,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   requestTokens = 0;
   frontier = 0;
   isCold = false;
-  /** The first segment that is not sent as it came, if any. */
+  /** The first edited segment, if any. */
   firstEdited: number | undefined;
   /** The size in tokens to which a result or a user's words were cut, by their segment. */
   readonly clipSizes = new Map<number, number>();
@@ -38,11 +38,11 @@ export class Ledger<M> extends History<M> implements RequestView {
   readonly #handles: HandleOptions;
   readonly #drafts: Drafts<M>;
   readonly #changes = new RequestChanges();
-  /** The messages whose words were shortened, as they came. */
+  /** The originals of messages whose words were shortened. */
   readonly #whole = new Map<number, Whole<M>>();
   /** The results and calls that were edited since the caller asked for new edits. */
   #edited: (Result | ShortCall)[] = [];
-  /** Turns or notes were changed since then. */
+  /** Whether turns or notes were changed since then. */
   #isReshaped = false;
 
   constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
@@ -79,7 +79,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   textBefore(observation: Observation): number {
     return this.totals.textBeforeSegment(this.rows[observation.turn] as Turn, observation.segment);
   }
-  /** How many messages are sent. */
+  /** The number of messages that are sent. */
   get sentMessages(): number {
     const kept = this.rows.reduce((sum, { from, to }) => sum + to - from, 0);
     return kept - this.headNotes.replaced().length + this.headNotes.inserted;
@@ -94,11 +94,11 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.#changes.begin({ maskedCount, maskedChars, requestTokens, frontier, hidden, firstEdited, summaryAuthor });
   }
 
-  /** The results that the present request changed, as they were before. */
+  /** The results that the current request changed, in their earlier state. */
   get changedResults(): readonly ResultChange[] {
     return this.#changes.results;
   }
-  /** The present request left turns out, or changed the notes. */
+  /** Whether the current request left out turns, or changed the notes. */
   get leftOutTurns(): boolean {
     return this.#changes.shape !== undefined;
   }
@@ -106,7 +106,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return this.referred === this.lastRow;
   }
 
-  /** The results as they are now count as sent. */
+  /** Marks the current state of results as sent. */
   commit(): void {
     this.#changes.commit();
   }
@@ -119,7 +119,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     }
   }
 
-  /** Takes back all that was decided since `beginRequest`. */
+  /** Undoes everything that was decided since `beginRequest`. */
   undoRequest(): void {
     const { shape, results, calls, counts } = this.#changes;
     const wasChanged = shape !== undefined || this.#hasChangedReads();
@@ -151,7 +151,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return this.coverage?.isChangedBy(this.#changes.results) ?? false;
   }
 
-  // An arrow, since a policy may take it out of the request that it is given.
+  // An arrow function, because a policy may destructure it from the request.
   readonly maskable = (observation: Observation): boolean => {
     const result = this.results[observation.segment];
     return result !== undefined && this.#placeholder(result) !== undefined;
@@ -176,7 +176,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return true;
   }
 
-  /** Shortens a result that stays visible: when it arrives, or later. */
+  /** Shortens a result that stays visible: when it is first sent, or later. */
   clip(result: Result, write: (handle: string) => string, why: Exclude<Why, 'mask'> = 'clip'): boolean {
     const draft = this.isFree(result) ? this.#drafts.shorten(result, write) : undefined;
     if (!draft) return false;
@@ -211,7 +211,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     short.why = undefined;
   }
 
-  /** Takes back how a result was shortened when it arrived: the original is sent. */
+  /** Undoes the shortening of a result that is sent for the first time: the original is sent. */
   restore(result: Result): void {
     this.#changes.add(result);
     this.#edited.push(result);
@@ -235,7 +235,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     result.change(next);
   }
 
-  /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
+  /** Shortens a user's own words, from the original. `undoRequest` does not undo this. */
   clipWords(index: number, maxTokens: number, shorten: ShortenWords): void {
     const { message, text, turn } = this.segments[index] as Segment;
     if (!this.clipSizes.has(index)) {
@@ -251,7 +251,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     shorten(this, message, whole);
   }
 
-  /** The name of a text; empty where no way to name texts was given. */
+  /** The handle of a text; empty if no function for handles was given. */
   handleOf(text: string): string {
     return this.#handles.handleOf?.(text) ?? '';
   }
@@ -261,7 +261,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return showHandle(handleToShow(text, this.#handles), this.#handles);
   }
 
-  /** The messages that are left out with these turns. The question before the first turn that stays is not one of them. */
+  /** The messages that are left out with these turns. The question before the first turn that stays is not among them. */
   removalOf(rows: Iterable<Turn>): Removal[] {
     const going = new Set(rows);
     const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
@@ -270,7 +270,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return [...going].map((row) => toRemoval(this, row, endOf(row)));
   }
 
-  /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */
+  /** The messages of removals as they are sent, for the store; undefined if they cannot be serialised. */
   write(removed: Iterable<Removal>): string | undefined {
     const lines: string[] = [];
     try {
@@ -292,7 +292,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     return sent;
   }
 
-  /** Leaves turns out; their handle leads to `text`. */
+  /** Leaves turns out. Their handle recalls `text`. */
   remove(removed: readonly Removal[], why: 'summarize' | 'drop', text: string): void {
     const shape = this.#keepShape();
     const rows = new Set(removed.map(({ row }) => row));
@@ -326,7 +326,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.frontier = 0;
   }
 
-  /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
+  /** Splits all turns into their messages, so that each can be left out separately. `undoRequest` does not undo this. */
   splitTurns(): void {
     this.isSplit = true;
     this.headNotes.splitSlot ??= this.isTaskInHead ? this.taskMessage + 1 : this.headNotes.leadingSystem;
@@ -347,24 +347,24 @@ export class Ledger<M> extends History<M> implements RequestView {
     return this.#changes.shape;
   }
 
-  /** How much text is before the first change of this request; undefined if there is none. */
+  /** The text before the first change of this request; undefined if there is no change. */
   textBeforeChange(): number | undefined {
     const message = this.firstChange();
     if (message === undefined) return undefined;
-    // The notice comes behind the summary, which may have stayed.
+    // The notice comes after the summary, which may be unchanged.
     const { summary } = this.notes;
     const isKept = summary !== undefined && this.#isSummaryKept;
     return this.totals.textBeforeMessage(message) + (isKept ? this.counter(summary) : 0);
   }
 
-  /** The first message that this request carries differently from the one before, if any. */
+  /** The first message that differs from the previous request, if any. */
   firstChange(): number | undefined {
     const changed = this.#changes.firstMessage(this.lastRow);
     const first = this.#changes.shape ? Math.min(changed, this.#changedSlot(this.#changes.shape)) : changed;
     return first === Number.POSITIVE_INFINITY ? undefined : first;
   }
 
-  /** The size of what is sent from this message on. A summary that did not change counts as before it. */
+  /** The size of everything that is sent from this message on. An unchanged summary counts as before it. */
   tokensFrom(message: number): number {
     let tokens = this.totals.from(message);
     if (!this.headNotes.isChanged()) return tokens;
@@ -378,20 +378,20 @@ export class Ledger<M> extends History<M> implements RequestView {
       : tokens;
   }
 
-  /** The place of the first note that changed since the request before. */
+  /** The place of the first note that changed since the previous request. */
   #changedSlot({ summarySlot }: Shape): number {
     return this.#isSummaryKept
       ? this.headNotes.slotOf('notice')
       : Math.min(summarySlot, this.headNotes.slotOf('summary'));
   }
 
-  /** Whether this request left the summary as it was, though it changed the notice behind it. */
+  /** Whether this request kept the summary, though it changed the notice after it. */
   get #isSummaryKept(): boolean {
     const before = this.#changes.shape;
     return before?.notes.summary === this.notes.summary && before?.summarySlot === this.headNotes.slotOf('summary');
   }
 
-  /** All edits that lead from the history as it came to the one that is sent. */
+  /** All edits that lead from the original history to the sent one. */
   edits(): Edit[] {
     const edits: Edit[] = [];
     for (const result of this.observations) if (result.why !== undefined) edits.push(result.toEdit());
@@ -405,14 +405,14 @@ export class Ledger<M> extends History<M> implements RequestView {
     return sent.sort((a, b) => a.call.segment - b.call.segment).map((short) => short.toEdit());
   }
 
-  /** The edits that were added or changed since this was asked last. */
+  /** The edits that were added or changed since the last call. */
   takeNewEdits(): Edit[] {
     const changed = this.#edited.filter(({ why, text, reported }) => why !== undefined && text !== reported);
     const sent = changed.filter((result) => this.isSent(result));
     for (const result of sent) result.reported = result.text;
     const edits: Edit[] = sent.map((result) => result.toEdit());
     if (this.#isReshaped) edits.push(...this.#listEdits());
-    // Turns that are left out keep theirs, since the request that left them out can be taken back.
+    // Edits of left-out turns are kept, because the request that left them out can be undone.
     this.#edited = changed.filter((result) => !this.isSent(result));
     this.#isReshaped = false;
     return edits;
@@ -427,7 +427,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 }
 
-/** Drops some messages, and all that are between the turns. */
+/** Drops these messages, and all between the turns. */
 function toDrops(rows: readonly Turn[], messages: readonly number[]): DropEdit[] {
   const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
   const drops = messages.map((index) => drop(index, index + 1));

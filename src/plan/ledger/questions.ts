@@ -2,10 +2,10 @@ import { isNote } from '../../laws/idempotent.ts';
 import type { History } from './history.ts';
 import { Turn } from './rows.ts';
 
-// The words of a user at the end of a turn are the question that the next turn answers. Where only the first of both is
-// left out, the question moves to the second, so that an answer never follows the wrong question.
+// The words of a user at the end of a turn are the question that the next turn answers. If only the first turn is left out, the question
+// moves to the second, so that an answer never follows the wrong question.
 
-/** The part of a turn that can be left out: all of it, or all but the question that the next reply answers. */
+/** The part of a turn that can be left out: all of it, or everything except the question that the next reply answers. */
 export interface Removal {
   readonly row: Turn;
   /** The first message that stays. */
@@ -23,7 +23,7 @@ export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Re
 
 /** The first message of the question that the next turn answers; the end of the turn if there is none. */
 export function answeredQuestion<M>(history: History<M>, row: Turn): number {
-  // Words behind tool results steer a loop, and go with its iteration.
+  // User messages after tool results steer a loop, and are left out with their iteration.
   if (row.hasCalls || history.isSplit || !history.isTaskInHead) return row.to;
   const next = history.rows[row.number + 1];
   return next?.from === row.to && isReply(history, next.from) ? questionIn(history, row) : row.to;
@@ -51,14 +51,14 @@ export interface Move {
   readonly from: number;
 }
 
-/** Moves the border between two turns to a message: a question leaves the first, or comes back to it. */
+/** Moves the border between two turns to a message: a question leaves the first turn, or returns to it. */
 export function moveQuestion<M>(history: History<M>, { row, next, from }: Move): void {
   history.totals.moveBorder(row, next, from);
   // The task stays in its turn, whatever else moves.
   for (const changed of [row, next]) if (changed !== history.taskRow) readUsers(history, changed);
 }
 
-/** Finds out whether a turn holds words of a user. */
+/** Checks whether a turn holds words of a user. */
 function readUsers<M>(history: History<M>, row: Turn): void {
   const users = [...history.segmentsOf(row)].filter(([{ kind }]) => kind === 'user');
   row.hasUser = users.length > 0;
@@ -66,8 +66,8 @@ function readUsers<M>(history: History<M>, row: Turn): void {
 }
 
 /**
- * Makes a greeting before the task part of turn 0. It is never left out without the task, and a notice must come behind both: there
- * it separates the task from a question that moves.
+ * Makes a greeting before the task part of turn 0. It is never left out without the task. A notice must come after both: there it
+ * separates the task from a question that moves.
  */
 export function joinGreeting<M>(history: History<M>): void {
   const [head, greeting] = history.rows as [Turn, Turn];
@@ -76,7 +76,7 @@ export function joinGreeting<M>(history: History<M>): void {
   history.rows = [head];
 }
 
-/** Makes a turn of every message, so that one can be left out without the others. */
+/** Makes every message a turn, so that each can be left out separately. */
 export function splitTurns<M>(history: History<M>): void {
   const rows = [new Turn(0, 0)];
   const rowOf = new Map<number, Turn>();

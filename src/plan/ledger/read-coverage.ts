@@ -6,13 +6,13 @@ import { isTruncated } from '../truncate-result.ts';
 import type { ResultChange } from './request-changes.ts';
 import { type Result, Use } from './rows.ts';
 
-/** Recognises what a call did. */
+/** Recognises the purpose of a call. */
 export type ReadToolUse = (tool: string | undefined, args: string) => ToolUse;
 
 /** A shorter answer to a read is a message about the file, not the file. */
 const LEAST_SHOWN = 80;
 
-/** Finds the reads of files that show all of an older read. */
+/** Finds reads that show everything of an older read. */
 export class ReadCoverage {
   readonly #toolUse: ReadToolUse;
   /** The newest reads of each file, none of which covers another. */
@@ -55,15 +55,15 @@ export class ReadCoverage {
     this.#reads.set(path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
-  /** Whether after these changes a read shows more or less than before. A read that is cut when it arrives is no change. */
+  /** Whether after these changes a read shows more or less than before. A read that is cut when it is first sent is not a change. */
   isChangedBy(changes: readonly ResultChange[]): boolean {
     return changes.some(({ result }) => result.why !== 'mask' && result.use?.read);
   }
 }
 
 /**
- * An answer such as "unchanged" or "no such file" shows no file. A result that was cut, or that refers to another one, does not
- * show all of it.
+ * An answer such as "unchanged" or "no such file" shows no file. A result that was cut, or that refers to another one, does not show
+ * the whole file.
  */
 const showsFile = ({ text, tokens, masked }: Result): boolean =>
   !masked && tokens > LEAST_SHOWN && !isTruncated(text) && readReferences(text).length === 0;
@@ -74,7 +74,7 @@ function isCovered(older: Result, newer: Result): boolean {
   return some !== undefined && all !== undefined && covers(all, some);
 }
 
-/** The lines that a read shows at most: tools stop at some number of lines without a word. Most are never asked for. */
+/** The lines that a read shows at most: tools may silently stop at some number of lines. Computed on demand. */
 function linesShown({ use, text }: Result): LineRange | undefined {
   const { read } = use ?? {};
   const lines = countLines(text) - (originalHandle(text) === undefined ? 0 : 1);

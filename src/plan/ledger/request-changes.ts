@@ -4,7 +4,7 @@ import type { Move } from './questions.ts';
 import type { Result, ResultState, Turn } from './rows.ts';
 import type { ShortCall } from './short-call.ts';
 
-/** A result, and what it was before a request changed it. */
+/** A result, and its state before a request changed it. */
 export interface ResultChange extends ResultState {
   readonly result: Result;
   readonly sentText: string;
@@ -17,21 +17,21 @@ export interface Shape {
   readonly notes: Notes;
   /** The place of the summary. */
   readonly summarySlot: number;
-  /** Questions that moved from a turn to the next, and where the border was. */
+  /** Questions that moved from a turn to the next, with the old border. */
   readonly moved: Move[];
 }
 
 type Counted = 'maskedCount' | 'maskedChars' | 'requestTokens' | 'frontier' | 'firstEdited' | 'summaryAuthor';
 
-/** Fields of the ledger that go up while a request is decided, and how many texts were hidden before it. */
+/** Counters of the ledger before a request, and the number of hidden texts. */
 export type Counts = Pick<Ledger<unknown>, Counted> & { readonly hidden: number };
 
-/** Everything that the present request changed, as it was before, so that the ledger can take it back. */
+/** The earlier state of everything that the current request changed, so that the ledger can undo it. */
 export class RequestChanges {
   results: ResultChange[] = [];
-  /** Calls whose arguments it made shorter. */
+  /** Calls whose arguments it shortened. */
   calls: ShortCall[] = [];
-  /** Undefined while the request has left the turns and notes as they were. */
+  /** Undefined while turns and notes are unchanged. */
   shape: Shape | undefined;
   /** Undefined before the first request. */
   counts: Counts | undefined;
@@ -50,17 +50,17 @@ export class RequestChanges {
   add(result: Result): void {
     const { text, tokens, masked, why, handle, sentText } = result;
     const change = { result, text, tokens, masked, why, handle, sentText };
-    // Most requests change one result or none: a list that begins empty takes room for seventeen.
+    // Most requests change at most one result. V8 reserves seventeen places for the first push to an empty list.
     if (this.results.length === 0) this.results = [change];
     else this.results.push(change);
   }
 
-  /** The texts as they are now count as sent. */
+  /** Marks the current texts as sent. */
   commit(): void {
     for (const { result } of this.results) result.sentText = result.text;
   }
 
-  /** The first message with a changed result, outside the last turn: that one is sent for the first time. */
+  /** The first message with a changed result. The last turn does not count: it is sent for the first time. */
   firstMessage(last: Turn): number {
     let first = Number.POSITIVE_INFINITY;
     for (const { result } of this.results) if (result.row !== last) first = Math.min(first, result.original.message);

@@ -6,11 +6,11 @@ import type { LineRange, ToolKind } from '../tool-kind.ts';
 
 export type Why = ReplaceEdit['why'];
 
-/** A result that is made smaller when it first goes out: no byte that was sent changes. */
+/** Whether a result was made smaller when it was first sent. */
 export const isArrival = (why: Why | undefined): boolean =>
   why !== undefined && why !== 'mask' && why !== 'clip' && why !== 'old-text';
 
-/** Nearly no turn is linked to another. */
+/** Shared by turns without links, which are nearly all. */
 const NONE: readonly Turn[] = [];
 
 /** One turn that is sent: a row of the ledger. */
@@ -19,7 +19,7 @@ export class Turn {
   number: number;
   /** Its first message. */
   from: number;
-  /** The message behind its last one. */
+  /** The message after its last one. */
   to: number;
   tokens = 0;
   /** The size of its texts alone, in tokens: without framing, ids and names of results. */
@@ -55,19 +55,19 @@ export interface Call {
   readonly row: Turn;
   readonly message: number;
   readonly segment: number;
-  /** The arguments as they are sent. */
+  /** The arguments as sent. */
   args: string;
-  /** The arguments are the agent's own words: a call without any that can be read. */
+  /** Whether the arguments are the agent's own words, for a call without readable arguments. */
   readonly isProse: boolean;
 }
 
 /** A text that may replace a result. */
 export interface Draft {
-  /** The text that its handle leads to. */
+  /** The text that its handle recalls. */
   readonly stored: string;
   readonly text: string;
   readonly tokens: number;
-  /** Undefined where it is not shown. */
+  /** Undefined if no handle is shown. */
   readonly handle: string | undefined;
 }
 
@@ -80,7 +80,7 @@ export class Use {
   readonly read: LineRange | undefined;
   /** A newer read that shows all of it. */
   coveredBy: Result | undefined = undefined;
-  /** The older reads that it is the first to cover. */
+  /** The older reads that it covers first. */
   covers: readonly Result[] = NO_RESULTS;
 
   constructor(kind: ToolKind, moves: boolean, read: LineRange | undefined) {
@@ -95,7 +95,7 @@ const NO_RESULTS: readonly Result[] = [];
 /** The part of a result that an edit changes. */
 export type ResultState = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle'>;
 
-/** One result, as it came and as it is sent. */
+/** One result, in its original form and as it is sent. */
 export class Result implements Observation {
   readonly segment: number;
   readonly original: Segment;
@@ -106,17 +106,17 @@ export class Result implements Observation {
   masked: boolean;
   why: Why | undefined = undefined;
   handle: string | undefined = undefined;
-  /** Its text in the request before this one. */
+  /** Its text in the previous request. */
   sentText: string;
   edit: ReplaceEdit | undefined = undefined;
-  /** Its text in the edit that a planner answered last. */
+  /** Its text in the last edit that a planner returned. */
   reported: string | undefined = undefined;
   group: Group | undefined = undefined;
   /** The older results that it refers to, and those that they refer to. */
   refersTo: readonly Result[] = NO_RESULTS;
-  /** Undefined where the policy does not ask for kinds of tools. */
+  /** Undefined if the policy does not ask for kinds of tools. */
   use: Use | undefined = undefined;
-  /** The placeholder for its present text, once worked out; null where there can be none. */
+  /** The placeholder for its current text, once computed; null if there can be none. */
   draft: Draft | null | undefined = undefined;
 
   constructor(segment: number, original: Segment, row: Turn, call: Call | undefined, tokens: number, masked: boolean) {
@@ -140,7 +140,7 @@ export class Result implements Observation {
     this.edit = undefined;
   }
 
-  /** Its edit is made once: every later call answers it again. */
+  /** Its edit, created once and returned by every later call. */
   toEdit(): ReplaceEdit {
     const { segment, text, handle } = this;
     const why = this.why as Why;
@@ -178,7 +178,7 @@ export class Result implements Observation {
   get tags(): readonly string[] {
     return this.original.tags ?? NO_TAGS;
   }
-  /** Its size in characters, images and files included: those go with the first edit. */
+  /** Its size in characters, including images and files, which the first edit removes. */
   get chars(): number {
     return this.why === undefined ? hiddenChars(this.original) : this.text.length;
   }

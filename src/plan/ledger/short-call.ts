@@ -1,18 +1,18 @@
 import type { ReplaceEdit } from '../../message.ts';
 import type { Call, Why } from './rows.ts';
 
-/** A call that is sent with other arguments than it came with. */
+/** A call that is sent with shortened arguments. */
 export class ShortCall {
   readonly call: Call;
-  /** Its arguments as they came. */
+  /** Its original arguments. */
   readonly original: string;
   /** Its arguments as they are sent. */
   readonly text: string;
   readonly tokens: number;
   readonly handle: string;
-  /** Undefined once the edit was taken back. */
+  /** Undefined once the edit was undone. */
   why: Why | undefined = 'old-text';
-  /** Its text in the edit that a planner answered last. */
+  /** Its text in the last edit that a planner returned. */
   reported: string | undefined = undefined;
   readonly #edit: ReplaceEdit;
 

@@ -7,13 +7,13 @@ import type { Ledger } from './ledger.ts';
 import type { Turn } from './rows.ts';
 import { contentTokens } from './totals.ts';
 
-/** A message as it came. */
+/** An original message. */
 export interface Whole<M> {
   readonly message: M;
   readonly segments: readonly Segment[];
 }
 
-/** Shortens users' own words in one message, always from how they came. */
+/** Shortens users' own words in one message, always from the original. */
 export type ShortenWords = <M>(ledger: Ledger<M>, place: number, whole: Whole<M>) => void;
 
 export function shortenWords<M>(ledger: Ledger<M>, place: number, whole: Whole<M>): void {
@@ -30,7 +30,7 @@ export function shortenWords<M>(ledger: Ledger<M>, place: number, whole: Whole<M
   for (const [i, { text }] of format.view([message]).entries()) rewrite(ledger, start + i, text);
 }
 
-/** A copy with the value at a path changed; all else in it is shared. */
+/** A copy with the value at a path changed; everything else in it is shared. */
 function changeAt(node: unknown, path: Segment['path'], change: (value: unknown) => unknown): unknown {
   const [key, ...rest] = path;
   if (key === undefined) return change(node);
@@ -41,13 +41,13 @@ function changeAt(node: unknown, path: Segment['path'], change: (value: unknown)
 }
 
 interface ShortenOptions {
-  /** How large the texts of the segment may be together. */
+  /** The size of all texts of the segment together. */
   readonly maxTokens: number;
   readonly counter: Counter;
   readonly handle: string;
 }
 
-/** A string, a part with a text, or a list of parts, of which the longest texts give way. */
+/** A string, a part with a text, or a list of parts, of which the longest texts are shortened. */
 function shortened(content: unknown, options: ShortenOptions): unknown {
   if (!Array.isArray(content)) return shortenPart(content, options);
   const { maxTokens, counter } = options;

@@ -16,7 +16,7 @@ export const MESSAGE_TOKENS = 4;
 export const isArguments = ({ kind, path }: Segment): boolean =>
   kind === 'action' && !(path.length === 1 && path[0] === 'content');
 
-/** The sizes of what is sent: of the whole request, of each kind, turn and message. */
+/** The sizes of the request as it is sent: in total, and by kind, turn and message. */
 export class Totals {
   /** The whole request. */
   tokens: number;
@@ -27,7 +27,7 @@ export class Totals {
   readonly before = emptySizes();
   readonly after = emptySizes();
   removedMessages = 0;
-  /** How many of the texts that are sent are replaced, and why. */
+  /** The number of replaced texts that are sent, by reason. */
   readonly replaced: Record<Why, number> = {
     mask: 0,
     clip: 0,
@@ -41,7 +41,7 @@ export class Totals {
   readonly #messageTokens: number[] = [];
   /** The sizes of the names of tools. */
   readonly #tools = new Map<string, number>();
-  /** The text before each turn, as far as it is known: policies ask for it on every request. */
+  /** The text before each turn, as far as computed. Policies ask for it on every request. */
   readonly #textBefore: number[] = [0];
   /** The sums of those: the text that all requests up to each turn carried. */
   readonly #carried: number[] = [0];
@@ -59,7 +59,7 @@ export class Totals {
     this.tokensBefore += MESSAGE_TOKENS;
   }
 
-  /** Counts a segment. Answers the size of its content. */
+  /** Counts a segment. Returns the size of its content. */
   addSegment(index: number, segment: Segment, row: Turn): number {
     const content = contentTokens(segment, this.#history.counter(segment.text));
     this.#history.segmentTokens[index] = content;
@@ -94,7 +94,7 @@ export class Totals {
     after.chars += chars;
   }
 
-  /** Counts the next state of a result in place of its present one. */
+  /** Counts the next state of a result in place of its current one. */
   changeResult(result: Result, next: ResultState): void {
     const tokens = next.tokens - result.tokens;
     const chars = next.text.length - result.text.length;
@@ -171,7 +171,7 @@ export class Totals {
     return size;
   }
 
-  /** The messages that are sent from one on, notes apart. */
+  /** The messages that are sent from this one on, without notes. */
   from(message: number): number {
     const { rows } = this.#history;
     let tokens = 0;
@@ -183,7 +183,7 @@ export class Totals {
     return tokens;
   }
 
-  // The text that is sent, in tokens, framing and ids apart.
+  // The text that is sent, in tokens, without framing and ids.
 
   textOf(turn: number): number {
     const { rows, headNotes, overheadTokens } = this.#history;
@@ -214,13 +214,13 @@ export class Totals {
 
   /** The text before a message. For one that is left out: the text before the gap. */
   textBeforeMessage(message: number): number {
-    // Notes are between turns 0 and 1 and not before themselves: the first message of a turn counts from the turn before it.
+    // Notes are between turns 0 and 1. So the first message of a turn counts from the end of the turn before it.
     const { rows } = this.#history;
     const row = rows[lastIndex(rows, ({ from }) => from < message)] as Turn;
     return this.textBeforeSegment(row, this.#history.startOf(Math.min(message, row.to)));
   }
 
-  /** The text of a segment as it is sent. The name of a tool is part of what the model said. */
+  /** The text of a segment as it is sent. The name of a tool is part of the model's words. */
   #textAt(index: number): number {
     const { segments, results, shortCalls, segmentTokens } = this.#history;
     const { kind, tool } = segments[index] as Segment;
@@ -242,7 +242,7 @@ export class Totals {
     this.forgetTextAfter(row.number);
   }
 
-  /** The sums behind this turn are no longer known. */
+  /** Forgets the sums after this turn. */
   forgetTextAfter(turn: number): void {
     if (this.#textBefore.length > turn + 1) this.#textBefore.length = turn + 1;
     if (this.#carried.length > turn + 1) this.#carried.length = turn + 1;

@@ -3,5 +3,5 @@ import { budget } from './budget.ts';
 import { oldTexts } from './old-texts.ts';
 import type { PlannerParts } from './parts.ts';
 
-/** Every part, where the size of a bundle does not matter. */
+/** Every part, for bundles whose size does not matter. */
 export const allParts: Required<PlannerParts> = { arrival, budget, oldTexts };

@@ -7,7 +7,7 @@ import { summariseTurns } from '../stages/summarise.ts';
 import { summarizeNow } from '../summary.ts';
 import type { BudgetPart } from './parts.ts';
 
-/** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
+/** A budget masks first, also inside the window. A decision of the agent is left out only when no old result can be masked. */
 const STAGES: readonly Stage[] = [
   { kind: 'mask', which: 'outside' },
   { kind: 'mask', which: 'inside' },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, prose, range, results } from '../../../test/seeds/support.ts';
 import { settings } from '../../../test/support/cases.ts';
+import { changedTurns, history, prose, range, results } from '../../../test/support/chat.ts';
 import { formatNames, longStory, story, write } from '../../../test/support/histories.ts';
 import { anyBreakEven } from '../../../test/support/policies.ts';
 import {
@@ -80,7 +80,7 @@ describe('breakEven', () => {
       gain: 990,
       // One request has carried it: ¼ · 990.
       rent: 247.5,
-      // Before it stand the task and a reply, 2000. Behind the edit: 7000 − 2000 − 990, each for 1¼ instead of ¼.
+      // Before it are the task and a reply, 2000. After the edit: 7000 − 2000 − 990, each for 1¼ instead of ¼.
       price: 4010,
       // 1¼ · 7000 written once; ¼ for each turn on each request since: 4 · 1000 + (3 + 2 + 1) · 2000 = 16,000.
       spent: 1.25 * 7000 + 0.25 * 16_000,
@@ -197,6 +197,17 @@ describe('breakEven', () => {
     }
   });
 
+  it('waits where tokens cost nothing', () => {
+    expect(decisionOn(30, { prices: { read: 0, write: 0 } })).toMatchObject({
+      act: 'wait',
+      because: 'tokens cost nothing',
+    });
+  });
+
+  it('masks at once where a cached token costs more than a new one', () => {
+    expect(decisionOn(4, { prices: { read: 2, write: 1 } })).toMatchObject({ act: 'mask', price: 0 });
+  });
+
   it('masks at once what no request has carried yet: that costs nothing', () => {
     for (const turns of range(1, 4)) {
       expect(decisionOn(turns, { window: 0, maxLoss: 0 })).toMatchObject({ act: 'mask', price: 0, masked: 1 });
@@ -215,8 +226,8 @@ describe('breakEven', () => {
     const read = { tool: 'read', args: '{"path":"a"}' };
     const byKind = { window: 10, windowByKind: true };
 
-    it('lets it go in its turn where little stands behind it', () => {
-      // On request 2 the first read ends what is cached: only its placeholder must be written anew.
+    it('masks it in its turn if little comes after it', () => {
+      // On request 2 the first read ends what is cached: only its placeholder must be written again.
       const { decision } = fitted(talk(2, { 1: read, 2: read }), byKind).report;
       expect(decision).toMatchObject({ act: 'mask', masked: 1, gain: 990, price: 10, rent: 247.5 });
     });
@@ -259,7 +270,7 @@ describe('breakEven', () => {
     expect(changedTurns(talk(4), cut(never()).messages)).toEqual([1, 2]);
   });
 
-  it('opens its account anew where the budget has masked for it', () => {
+  it('computes its totals again after the budget has masked', () => {
     // Request 7 is above 13,500 and is cut: the first five results go. Request 8 fits, and the sixth waits alone.
     const on = (turns: number) => fitted(talk(turns), { window: 2 }, { maxTokens: 13_500 });
     expect(on(6).report.decision).toMatchObject({ act: 'wait', gain: 4 * 990 });
@@ -297,7 +308,7 @@ describe('what the caller knows about the cache', () => {
     expect(fit(asked, { facts: { epochs } }).messages.slice(0, first.messages.length)).toEqual(first.messages);
   });
 
-  it('answers the same on a list that it remembers, with facts made anew or changed in place', () => {
+  it('answers the same on a list that it remembers, with facts made again or changed in place', () => {
     const messages = history(14);
     const facts: { idleMs: number; cacheLifeMs: number; epochs: { turns: number; messages: number }[] } = {
       idleMs: 0,
@@ -323,10 +334,11 @@ describe('breakEven on a cold cache', () => {
   it('takes an epoch, since that is free then, and returns its record', () => {
     const { report, messages } = fitted(talk(5), {}, idle);
     expect(report.decision).toMatchObject({ act: 'cold-cache', masked: 2, rent: 742.5, price: 5020 });
+    expect(report.decision.because).toBe('the cache has expired, so masking costs nothing extra');
     expect(report.record).toEqual({ turns: 5, messages: 11 });
     expect(changedTurns(talk(5), messages)).toEqual([1, 2]);
   });
-  it('does not where the cache lives still, or nobody knows how long it lives', () => {
+  it('does not where the cache lives still, or its life is unknown', () => {
     for (const facts of [{ idleMs: 300_000 }, { idleMs: 900_000, cacheLifeMs: 1_000_000 }, {}])
       expect(fitted(talk(5), {}, { facts }).report).not.toHaveProperty('record');
     const own = { prices: { read: 0.25, write: 1.25 } };
@@ -381,9 +393,9 @@ describe('the account of breakEven', () => {
     fc.assert(
       fc.property(fc.oneof(longStory, story), anyBreakEven, settings, anyFormat, (tale, { policy }, given, format) => {
         const kept = createPlanner<object>({ ...given, policy, format });
-        const anew = createPlanner<object>({ ...given, policy: forgetful(policy), format });
+        const again = createPlanner<object>({ ...given, policy: forgetful(policy), format });
         const { head, turns } = write(tale, format);
-        for (const part of [head, ...turns]) expect(kept.add(...part)).toEqual(anew.add(...part));
+        for (const part of [head, ...turns]) expect(kept.add(...part)).toEqual(again.add(...part));
       }),
       { numRuns },
     );

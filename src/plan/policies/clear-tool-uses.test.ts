@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, range, toolTurn, user } from '../../../test/seeds/support.ts';
+import { changedTurns, history, range, toolTurn, user } from '../../../test/support/chat.ts';
 import { createPlanner, fit } from '../../index.ts';
 import { type ClearToolUsesOptions, clearToolUses } from './clear-tool-uses.ts';
 
-/** A result is 100 tokens here, a turn 114, a masked one 18, and 13 stand before the first. */
+/** A result is 100 tokens here, a turn 114, a masked one 18, and 13 come before the first. */
 const counter = (text: string): number => Math.ceil(text.length / 10);
 const messages = history(8);
 const size = (turns: number): number => fit(history(turns), { counter }).report.tokens.before;

@@ -8,7 +8,7 @@ import {
   range,
   results,
   user,
-} from '../../../test/seeds/support.ts';
+} from '../../../test/support/chat.ts';
 import { type ChatMessage, fit } from '../../index.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { type FirstAndLastOptions, firstAndLast } from './first-and-last.ts';
@@ -19,7 +19,7 @@ const masked = (turns: number, options?: FirstAndLastOptions): number[] => {
 };
 
 describe('firstAndLast', () => {
-  it('masks exactly what stands between the first and the last', () => {
+  it('masks exactly the results between the first and the last', () => {
     for (const keepFirst of range(0, 3))
       for (const keepLast of range(0, 4))
         for (const t of range(0, 8)) {

@@ -4,11 +4,22 @@ import { type CommonOptions, createPolicy, eligibleIn, type Policy, type Request
 
 /** Options of `firstAndLast`: how many results to keep at either end. */
 export interface FirstAndLastOptions extends CommonOptions {
+  /** The number of oldest results that stay. @default 2 */
   readonly keepFirst?: number;
+  /** The number of newest results that stay. @default 5 */
   readonly keepLast?: number;
 }
 
-/** Masks the middle results: the first set the scene, the last are being worked on. Both 0 disables it. */
+/**
+ * Masks the middle results: the first set the scene, the last are being worked on. Both 0 disables it.
+ *
+ * @example
+ * ```ts
+ * import { firstAndLast, fit } from 'palimpsest';
+ *
+ * const { messages } = fit(history, { policy: firstAndLast({ keepFirst: 2, keepLast: 5 }) });
+ * ```
+ */
 export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
   const { keepFirst = 2, keepLast = 5 } = given('first-and-last', options);
   const disabled = keepFirst === 0 && keepLast === 0;
@@ -30,7 +41,7 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
   });
 }
 
-/** Once older messages were left out, what now comes first is not what came first. */
+/** Once older messages were left out, the first results in the list are not the first of the run. */
 const firstOf = (request: RequestView, keepFirst: number): number => (request.omitted > 0 ? 0 : keepFirst);
 
 const removedStyle: PlaceholderStyle = {

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { chars, contents, frozen, history, results, user } from '../../../test/seeds/support.ts';
+import { chars, contents, history, results, user } from '../../../test/support/chat.ts';
+import { deepFreeze } from '../../../test/support/deep-freeze.ts';
 import { type ChatMessage, createPlanner, fit, type GraduatedOptions } from '../../index.ts';
 import { graduated, graduatedBudget } from './graduated.ts';
 
-const messages = frozen(history(12));
+const messages = deepFreeze(history(12));
 const run = (options: GraduatedOptions, list: readonly ChatMessage[] = messages) =>
   fit(list, { policy: graduated(options) });
 

@@ -8,9 +8,9 @@ import type { SummaryWriter } from '../summary.ts';
 
 /** The options of `HistoryReducer`, as they are for the policy. */
 export interface GraduatedOptions extends CommonOptions {
-  /** The budget in characters. Give this or `maxInputTokens`. */
+  /** The budget in characters. Give this or `maxInputTokens`. @default none */
   readonly maxInputChars?: number;
-  /** The budget in tokens. It wins over `maxInputChars`. */
+  /** The budget in tokens. It wins over `maxInputChars`. @default none */
   readonly maxInputTokens?: number;
   /** The newest turns, which stay whole as long as they fit. @default 4 */
   readonly preserveRecentRawTurns?: number;
@@ -20,7 +20,10 @@ export interface GraduatedOptions extends CommonOptions {
   readonly observationMasking?: boolean;
   /** Keeps the head of a masked result in this length. @default a placeholder */
   readonly maxObservationChars?: number;
-  /** Writes the summary. A promise can be awaited by `fitAndStore`, `openSession` and `runAgent` only. */
+  /**
+   * Writes the summary. A promise can be awaited by `fitAndStore`, `openSession` and `runAgent` only. @default the
+   * built-in rules
+   */
   readonly summarize?: SummaryWriter<string | Promise<string>>;
 }
 
@@ -34,7 +37,16 @@ export const GRADUATED_RULES = {
   summarize: func,
 };
 
-/** `HistoryReducer` inside `fit`: above its own budget it masks, then summarises, then truncates. */
+/**
+ * `HistoryReducer` inside `fit`: above its own budget it masks, then summarises, then truncates.
+ *
+ * @example
+ * ```ts
+ * import { fit, graduated } from 'palimpsest';
+ *
+ * const { messages } = fit(history, { policy: graduated({ maxInputTokens: 50_000 }) });
+ * ```
+ */
 export function graduated(options: GraduatedOptions): Policy {
   given('graduated', options);
   return createPolicy<undefined>({
@@ -65,7 +77,7 @@ export function graduatedBudget(options: GraduatedOptions, stages = STAGES): Bud
   return {
     max,
     measure: maxInputTokens === undefined ? 'chars' : 'tokens',
-    // A value that is no number is refused by the maker, in its own words.
+    // `createPolicy` refuses a value that is not a number.
     target: Math.floor(Number(max) * ROOM),
     stages: options.observationMasking === false ? stages.filter((stage) => stage !== MASK_OUTSIDE) : stages,
     window: preserveRecentRawTurns,

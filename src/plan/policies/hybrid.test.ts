@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contents, history, range } from '../../../test/seeds/support.ts';
+import { contents, history, range } from '../../../test/support/chat.ts';
 import { type ChatMessage, createPlanner, fit } from '../../index.ts';
 import { type HybridOptions, hybrid } from './hybrid.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, prose, range, results, toolTurn, user } from '../../../test/seeds/support.ts';
+import { changedTurns, history, prose, range, results, toolTurn, user } from '../../../test/support/chat.ts';
 import { story, write } from '../../../test/support/histories.ts';
 import {
   breakEven,
@@ -20,7 +20,7 @@ import {
   stateless,
 } from '../../index.ts';
 import type { Observation } from '../policy.ts';
-import { agesOf, isRipe } from '../ripening.ts';
+import { agesOf, hasLeftWindow } from '../window-by-kind.ts';
 import { parsePolicy, policies } from './index.ts';
 
 /** Every policy, so that it masks all but the newest result of a history of more than three. */
@@ -116,7 +116,7 @@ describe.each(makers)('the options that %s shares with all', (_, make) => {
     const by = fit(messages, { policy: make({ placeholder: ({ turn, callId }) => `${turn}/${callId}` }) });
     expect(results(by.messages).slice(0, 2)).toEqual(['1/c1', '2/c2']);
   });
-  it('only adds: what one step masked, no later one takes back or writes anew', () => {
+  it('only adds: what one step masked, no later one removes or writes again', () => {
     const planner = createPlanner<ChatMessage>({ format: 'chat', policy: make({}) });
     const seen = new Map<number, string>();
     for (const message of messages) {
@@ -194,7 +194,8 @@ describe.each(windowMakers)('windowByKind of %s', (_, make) => {
           step(state, request) {
             const step = policy.step(state, request);
             const chosen = request.observations.filter(({ segment }) => step.mask.includes(segment));
-            for (const observation of chosen as Observation[]) expect(isRipe(observation, request, ages)).toBe(true);
+            for (const observation of chosen as Observation[])
+              expect(hasLeftWindow(observation, request, ages)).toBe(true);
             return step;
           },
         };

@@ -30,7 +30,16 @@ export const policies: Readonly<Record<string, Maker>> = {
   never,
 };
 
-/** Reads `sliding-window:turns=3,min-tokens=0`. Lists are written with `+`: `keep-tools=read+grep`. */
+/**
+ * Reads `sliding-window:turns=3,min-tokens=0`. Lists are written with `+`: `keep-tools=read+grep`.
+ *
+ * @example
+ * ```ts
+ * import { fit, parsePolicy } from 'palimpsest';
+ *
+ * const { messages } = fit(history, { policy: parsePolicy('sliding-window:turns=3') });
+ * ```
+ */
 export function parsePolicy(text: string): Policy {
   return makePolicy(readSpec(text));
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { history } from '../../../test/seeds/support.ts';
+import { history } from '../../../test/support/chat.ts';
 import { fit } from '../../index.ts';
 import { never } from './never.ts';
 

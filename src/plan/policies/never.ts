@@ -5,7 +5,16 @@ import { type Policy, withSpec } from '../policy.ts';
 /** Options of `never`. */
 export type NeverOptions = Pick<ArrivalOptions, 'clean' | 'references' | 'shellOutput'>;
 
-/** Masks nothing. Only a budget can make `fit` cut; thresholds of a session mask nothing either. */
+/**
+ * Masks nothing. Only a budget can make `fit` cut; thresholds of a session mask nothing either.
+ *
+ * @example
+ * ```ts
+ * import { fit, never } from 'palimpsest';
+ *
+ * const { messages } = fit(history, { policy: never(), maxTokens: 100_000 }); // masks only what the budget forces
+ * ```
+ */
 export function never(options: NeverOptions = {}): Policy {
   const { truncate: _truncate, ...rules } = arrivalRules;
   checkOptions('never', options, rules);

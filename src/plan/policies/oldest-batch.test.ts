@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, range, results, toolTurn, user } from '../../../test/seeds/support.ts';
+import { changedTurns, history, range, results, toolTurn, user } from '../../../test/support/chat.ts';
 import { type ChatMessage, fit } from '../../index.ts';
-import { ContextManager } from '../../manager/context-manager.ts';
+import { ContextManager } from '../../manager/context/context-manager.ts';
 import { type OldestBatchOptions, oldestBatch } from './oldest-batch.ts';
 
 const masked = (turns: number, options?: OldestBatchOptions): number[] => {

@@ -4,22 +4,31 @@ import { type CommonOptions, createPolicy, type Observation, type Policy } from 
 
 /** Options of `oldestBatch`. */
 export interface OldestBatchOptions extends CommonOptions {
-  /** How many results go at a time. */
+  /** How many results go at a time. @default 3 */
   readonly count?: number;
-  /** How many of the last turns stay whole. */
+  /** How many of the last turns stay whole. @default 10 */
   readonly window?: number;
 }
 
 interface State {
-  /** All before it is settled: masked, or never to be. */
+  /** All results before it are masked, or never will be. */
   readonly low: number;
   readonly scanned: number;
-  /** How many between the two can be masked. */
+  /** The number of maskable results between the two. */
   readonly found: number;
   readonly revision: number;
 }
 
-/** Masks the oldest `count` results as soon as that many are outside the window. Never masks a result inside it. */
+/**
+ * Masks the oldest `count` results as soon as that many are outside the window. Never masks a result inside it.
+ *
+ * @example
+ * ```ts
+ * import { fit, oldestBatch } from 'palimpsest';
+ *
+ * const { messages } = fit(history, { policy: oldestBatch({ count: 5, window: 10 }) });
+ * ```
+ */
 export function oldestBatch(options: OldestBatchOptions = {}): Policy {
   const { count = 3, window = 10 } = given('oldest-batch', options);
   return createPolicy<State>({

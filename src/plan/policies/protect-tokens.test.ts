@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, range, results } from '../../../test/seeds/support.ts';
+import { changedTurns, history, range, results } from '../../../test/support/chat.ts';
 import { createPlanner, fit } from '../../index.ts';
 import { geminiCli, type ProtectTokensOptions, protectTokens } from './protect-tokens.ts';
 

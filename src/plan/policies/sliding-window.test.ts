@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history, range, results } from '../../../test/seeds/support.ts';
+import { changedTurns, history, range, results } from '../../../test/support/chat.ts';
 import { createPlanner, fit, type Policy } from '../../index.ts';
 import { openHands, polling, slidingWindow, sweAgent } from './sliding-window.ts';
 

@@ -17,13 +17,13 @@ export function clip<M>(ledger: Ledger<M>, stage: ClipStage, budget: Budget): vo
   else clipWords(ledger, budget, goal);
 }
 
-/** The shortest that a clipped result becomes; below that it is better masked. */
+/** The smallest size of a clipped result. Below that it is masked instead. */
 const LEAST = { tokens: 60, chars: 24, messages: 60 };
 
 function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least, evenMasked }: ClipStage): void {
   const { measure } = budget;
-  // A placeholder that came with the history stays as it is.
-  // So does that of a file: without its end it could not be told from words of a user.
+  // A placeholder that came with the history stays. So does the placeholder of a file: without its end it could not be distinguished from
+  // words of a user.
   const isOpen = ({ masked, why, original }: Result): boolean =>
     !masked || (evenMasked === true && why !== undefined && original.text !== '');
   const results = ledger.observations.filter((result) => isOpen(result) && ledger.isFree(result));
@@ -37,7 +37,7 @@ function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least
   }
 }
 
-/** Cuts a result when it arrives: before it is ever cached, that costs nothing. */
+/** Cuts a new result. It is not cached yet, so this costs nothing. */
 export function truncateArrival<M>(ledger: Ledger<M>, result: Result, maxTokens: number, strategy?: Truncation): void {
   if (result.tokens > maxTokens && !result.masked) cut(ledger, result, { maxTokens, strategy, why: 'truncate' });
 }

@@ -17,7 +17,7 @@ export function drop<M>(ledger: Ledger<M>, { what }: DropStage, budget: Budget):
 
 type Kept = Pick<Budget, 'keepMessages'>;
 
-/** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
+/** The turns up to a number that the laws allow to leave out, oldest first, in groups that must be left out together. */
 export function removable<M>(ledger: Ledger<M>, upTo: number, { keepMessages = 0 }: Kept = {}): Turn[][] {
   if (!ledger.mayDrop) return [];
   const task = userTurns(ledger.rows);
@@ -36,12 +36,12 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
   leaveOut(ledger, oldestOf(ledger, budget, writable));
 }
 
-/** The oldest groups, as many as bring the history down to the target. */
+/** The oldest groups that together bring the history down to the target. */
 function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][]): Removal[] {
   const { measure, target } = budget;
   const size = sizeOf(ledger, budget);
   const rows: Turn[] = [];
-  // All of the turns chosen so far, but for the last, whose question may stay.
+  // The sizes of all chosen turns except the last, whose question may stay.
   const before: Record<Measure, number> = { tokens: 0, chars: 0, messages: 0 };
   let last: Removal | undefined;
   for (const group of groups) {
@@ -55,7 +55,7 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     const newest = group.at(-1) as Turn;
     last = toRemoval(ledger, newest, answeredQuestion(ledger, newest));
   }
-  // In the order of the conversation, as a held cut repeats them: the handle is that of their text.
+  // In the order of the conversation, as a repeated cut has them: the handle depends on their text.
   return ledger.removalOf(rows.sort((a, b) => a.number - b.number));
 }
 
@@ -63,9 +63,9 @@ function add(sizes: Record<Measure, number>, removal: Removal): void {
   for (const measure of ['tokens', 'chars', 'messages'] as const) sizes[measure] += removal[measure];
 }
 
-/** Takes turns apart, so that one message can go without the others: also words that were never answered. */
+/** Splits turns, so that one message can be left out without the others, also messages that were never answered. */
 function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
-  // An earlier cut may have split them: after that the system prompt can no longer be told from the rest.
+  // An earlier cut may have split them already. A second split could not recognise the system prompt.
   if (!ledger.isSplit) ledger.splitTurns();
   dropTurns(ledger, budget);
 }
@@ -73,7 +73,7 @@ function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
 export const sum = (removed: readonly Removal[], measure: Measure): number =>
   removed.reduce((total, removal) => total + removal[measure], 0);
 
-/** The size that is left when all that may go has gone, its notice included. */
+/** The smallest size after everything possible was left out, with the notice. */
 export function leastSize<M>(ledger: Ledger<M>, budget: Budget): number {
   const removed = ledger.removalOf(removable(ledger, ledger.turns, budget).flat());
   const { measure } = budget;
@@ -99,7 +99,7 @@ function isWorthANotice<M>(ledger: Ledger<M>, { measure }: Budget, removed: read
   return messages > 0 && measures.every((name) => noticeSize(ledger, name, messages) < sum(removed, name));
 }
 
-/** Leaves these turns out, with a notice that adds to the one before. False where they cannot be written down. */
+/** Leaves these turns out, with a notice that continues an earlier one. False if they cannot be serialised. */
 export function leaveOut<M>(ledger: Ledger<M>, removed: readonly Removal[]): boolean {
   const { notice } = ledger.notes;
   const written = ledger.write(removed);
@@ -111,7 +111,7 @@ export function leaveOut<M>(ledger: Ledger<M>, removed: readonly Removal[]): boo
   return true;
 }
 
-/** A summary goes only when nothing else is left to go; its messages are then omitted like the others. */
+/** A summary is dropped only when nothing else can be. Its messages then count as omitted. */
 function dropSummary<M>(ledger: Ledger<M>): void {
   const { summary, notice } = ledger.notes;
   if (summary === undefined) return;

@@ -11,7 +11,7 @@ export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget,
   else maskAll(ledger, segmentsOf(ledger.observations));
 }
 
-/** Answers how many it masked. */
+/** Masks results. Returns how many. */
 export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): number {
   let masked = 0;
   for (let i = 0; i < segments.length; i++) if (ledger.mask(segments[i] as number)) masked += 1;
@@ -43,9 +43,9 @@ function growthPerTurn<M>({ rows, observations, lastRow }: Ledger<M>): number {
 }
 
 /**
- * Whether a cut to a size earns its price until the next one is due. It costs `write - read` for every token that was cached
- * behind the first change; it saves `read` for every token it took out, on each of the requests that the room it made is
- * good for. Every further mask is behind the first change, so it takes as much out of what is rewritten.
+ * Whether a cut to a size pays off until the next one is due. It costs `write - read` for every cached token after the first change. It
+ * saves `read` for every removed token, on each request until the room is used up. Every further mask is after the first change, so it
+ * reduces the rewritten part by the same amount.
  */
 function paysAt<M>(
   ledger: Ledger<M>,

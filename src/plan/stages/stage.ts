@@ -3,50 +3,52 @@ import type { Prices } from '../prices.ts';
 import type { Summarize } from '../summary.ts';
 
 /**
- * Masks results: all that are outside the policy's window; then those inside it, oldest first, but never the newest turn's;
- * or, as a last resort, every result whatever the policy protects.
+ * Masks results: all that are outside the policy's window; then those inside it, oldest first, except in the newest turn; or, as a last
+ * resort, every result, whatever the policy protects.
  */
 export interface MaskStage {
   readonly kind: 'mask';
   readonly which: 'outside' | 'inside' | 'all';
 }
 
-/** Replaces the turns outside the window by one summary, where that is smaller. */
+/** Replaces the turns outside the window by one summary, if that is smaller. */
 export interface SummariseStage {
   readonly kind: 'summarise';
   /** The question of the first reply that stays is not summarised. */
   readonly keepsQuestion?: true;
-  /** Taken back where the history is still too large. */
+  /** Undone if the history is still too large. */
   readonly onlyIfEnough?: true;
 }
 
 /**
- * Leaves messages out, oldest first, behind a notice that counts them: whole turns of the loop; turns of the conversation
- * before it; turns taken apart into their messages, or only words that were never answered; the summary, or every note.
+ * Leaves messages out, oldest first, with a notice that counts them. `what` is one of: whole turns of the loop; turns of the
+ * conversation before it; turns split into their messages, or only messages that were never answered; the summary, or every note.
  */
 export interface DropStage {
   readonly kind: 'drop';
   readonly what: 'turns' | 'conversation' | 'messages' | 'unanswered' | 'summary' | 'notes';
 }
 
-/** Shortens the largest results to one common size, or, where nothing else is left, the users' own words. */
+/** Shortens the largest results to one common size, or, if nothing else is left, the users' own words. */
 export interface ClipStage {
   readonly kind: 'clip';
   readonly what: 'results' | 'words';
   readonly to: 'target' | 'max';
-  /** The shortest that a result becomes. */
+  /** The smallest size of a clipped result. */
   readonly least?: number;
-  /** Placeholders are shortened too: where not even they fit, a few characters are all there is room for. */
+  /** Whether placeholders are shortened too, if not even they fit. */
   readonly evenMasked?: true;
-  /** Only where the newest turn alone is too large: dropping all others would not help then. */
+  /** Only if the newest turn alone is too large: dropping all others would not help. */
   readonly ifNewestIsTooLarge?: true;
 }
 
-/** One step of a reduction, as data. A door is a list of these, run in order until the history fits; a mask
- * inside the window goes on to the target. */
+/**
+ * One step of a reduction, as data. A caller has a list of stages, run in order until the history fits. Masking inside the window
+ * continues down to the target.
+ */
 export type Stage = MaskStage | SummariseStage | DropStage | ClipStage;
 
-/** Dropping the other turns would not help where the newest alone is too large: it is clipped before any of them goes. */
+/** If the newest turn alone is too large, dropping others would not help: it is clipped first. */
 export const CLIP_NEWEST: Stage = { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true };
 
 /** Stages for histories that masks and a summary cannot make small enough. */
@@ -61,25 +63,25 @@ export const LAST_RESORTS: readonly Stage[] = [
 /** A cut goes down to this share of a budget, so that the next turn does not cut again. */
 export const ROOM = 0.8;
 
-/** How far a reduction had to go. */
+/** The last stage that a reduction needed. */
 export type ReductionStage = 'masking' | 'summarization' | 'fallback';
 
 export type Measure = 'tokens' | 'chars' | 'messages';
 
-/** How small a history must become, what it keeps, and by which stages. */
+/** The size that a history must reach, what it keeps, and the stages. */
 export interface Budget {
   readonly max: number;
   readonly measure: Measure;
-  /** A cut goes down to this, so that the next turn does not cut again. */
+  /** A cut goes down to this size, so that the next turn does not cut again. */
   readonly target: number;
   readonly stages: readonly Stage[];
-  /** How many of the last turns a summary keeps. */
+  /** The number of last turns that a summary keeps. */
   readonly window: number;
-  /** The conversation before the loop, in messages: it goes last. */
+  /** The number of messages of the conversation before the loop: they are left out last. */
   readonly keepMessages?: number;
   readonly summaryMaxChars?: number;
   readonly summarize?: Summarize | undefined;
-  /** A cut that rewrites a provider's cache goes deeper where that pays. */
+  /** With prices, a cut that rewrites the provider's cache goes deeper if that pays. */
   readonly prices?: Pick<Prices, 'read' | 'write'> | undefined;
 }
 

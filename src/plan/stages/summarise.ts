@@ -17,9 +17,9 @@ export function summarise<M>(ledger: Ledger<M>, stage: SummariseStage, budget: B
 export type SummaryBudget = Pick<Budget, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
 
 export interface SummaryRange {
-  /** The last turn that may go. */
+  /** The last turn that may be summarised. */
   readonly upTo: number;
-  /** Tells results as they came, not as the last request carried them. */
+  /** Whether to describe results as they came, not as the last request carried them. */
   readonly fromOriginals?: boolean;
   readonly keepsQuestion: boolean;
 }
@@ -27,7 +27,7 @@ export interface SummaryRange {
 /** Returns whether a summary was written. */
 export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: SummaryRange): boolean {
   const groups = removable(ledger, range.upTo, budget);
-  // Groups that do not pay together may pay without the last: they would be summarised when this is fitted again.
+  // Groups that do not pay together may pay without the last one. Otherwise the next call would summarise them.
   for (let end = groups.length; end > 0 && end > groups.length - MOST_TRIED; end--)
     if (summariseRows(ledger, budget, groups.slice(0, end).flat(), range)) return true;
   return false;
@@ -35,7 +35,7 @@ export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, rang
 
 const MOST_TRIED = 16;
 
-/** The length of a summary that says only its headings. */
+/** The length of a summary with only its headings. */
 const FRAME_CHARS = 240;
 
 function summariseRows<M>(
@@ -54,7 +54,7 @@ function summariseRows<M>(
   const { summary, author } = writeNextSummary({
     earlier,
     facts: factsOf(ledger, removed, fromOriginals),
-    // Larger, it would not pay; smaller than its frame, it would say nothing.
+    // A larger summary would not pay; one smaller than its frame would say nothing.
     maxChars: Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, chars - 1)),
     handle,
     written: summarize?.({
@@ -90,7 +90,7 @@ function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginal
 const MAX_SUBJECT = 40;
 
 function outcomeOf({ tool = 'result', call, args, isError }: Result, text: string): Outcome {
-  // The agent's own words about a call are no outcome of it.
+  // The agent's own words about a call are not its outcome.
   const subject = call?.isProse ? '' : quote(subjectOf(args), MAX_SUBJECT);
   const about = `${tool} ${subject}`.trim();
   if (isPlaceholder(text)) {

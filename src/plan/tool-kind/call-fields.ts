@@ -9,13 +9,15 @@ export type Fields = Readonly<Record<string, unknown>>;
 export const LONGEST_ARGUMENTS = 20_000;
 
 export const fieldsIn = (args: string): Fields =>
-  args.startsWith('{') && args.length <= LONGEST_ARGUMENTS ? parse(args) : {};
+  args.length <= LONGEST_ARGUMENTS ? (parseArguments(args) ?? {}) : {};
 
-const parse = rememberedLast((args): Fields => {
+/** Arguments that are a JSON object; undefined if they are not. */
+export const parseArguments = rememberedLast((args): Fields | undefined => {
+  if (!args.startsWith('{')) return undefined;
   try {
     return JSON.parse(args) as Fields;
   } catch {
-    return {};
+    return undefined;
   }
 });
 
@@ -37,7 +39,7 @@ const roleOf = remembered((name): Role => {
 /** A list, or the text of one: models write both. */
 const PAIR = /^\[?\s*(\d+)\s*,\s*(-?\d+)\s*\]?$/;
 
-/** The lines that a read shows; undefined where anything is said that is not understood, such as a page. */
+/** The lines that a read shows; undefined if an argument is not understood, such as a page. */
 export function rangeIn(fields: Fields): LineRange | undefined {
   const found: { path?: string; from?: number; to?: number; limit?: number } = {};
   for (const [name, value] of Object.entries(onlyFile(fields))) {
@@ -73,7 +75,7 @@ export function commandIn(fields: Fields, args: string): string {
   return command ?? (args.startsWith('{') ? '' : args);
 }
 
-/** Text that is typed into a program that runs already: its purpose is not known, but it may print a file. */
+/** Text that is typed into a running program. Its purpose is unknown, but it may print a file. */
 export const inputIn = (fields: Fields): string => lineOf(fields.input ?? fields.chars) ?? '';
 
 function lineOf(command: unknown): string | undefined {
@@ -87,7 +89,7 @@ export function directoryIn(fields: Fields): string {
   return typeof directory === 'string' ? directory : '';
 }
 
-/** Whether a search is asked for the lines around its findings, or for whole definitions. */
+/** Whether a search also returns the lines around its matches, or whole definitions. */
 export const asksForContext = (fields: Fields): boolean =>
   Object.entries(fields).some(([name, value]) => CONTEXT.test(name) && Boolean(value) && value !== '0');
 

@@ -9,10 +9,10 @@ export const SEARCHERS: ReadonlySet<string> = words(
     'select-string get-childitem findstr',
 );
 const WRITERS = words('edit create insert patch tee apply_patch git-apply truncate set-content add-content out-file');
-/** The beginning of a command tells its purpose. */
+/** Only the beginning of a longer command is read: it shows the purpose. */
 export const LONGEST_COMMAND = 4000;
 
-/** Commands that only say where to work, or show nothing worth keeping. */
+/** Commands that only choose a folder, or show nothing worth keeping. */
 const PRELIMINARIES = words('cd pushd export source . set pwd true : echo printf');
 
 const MOVERS = words('cd pushd popd set-location');
@@ -42,7 +42,7 @@ const programOf = (text: string): string => unwrap(text).program;
 const isPreliminary = (command: SimpleCommand | undefined): boolean =>
   command !== undefined && PRELIMINARIES.has(programOf(command.text)) && !writesFile(command.text);
 
-/** With a directory where nothing else shows anything. */
+/** `directory` is given only if no other command shows anything. */
 function readPipeline(program: string, pipeline: readonly string[], directory: string | undefined): ToolUse {
   const [first = '', ...filters] = pipeline;
   const isInPlace = (program === 'sed' || program === 'perl') && /\s(?:-\w*i|--in-place)/.test(withoutQuotes(first));
@@ -85,7 +85,7 @@ const SLICES: Readonly<Record<string, RegExp>> = {
   tail: /^-n ?\+(?<from>\d+) /,
 };
 
-/** The lines that one program shows of a file, or, without a path, of what it is given. */
+/** The lines that one program shows of a file, or, without a path, of its input. */
 function sliceOf(text: string): Slice | undefined {
   const [program = '', ...rest] = wordsIn(text).filter((word) => !/^2>/.test(word));
   const line = `${rest.join(' ')} `;

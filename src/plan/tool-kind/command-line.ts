@@ -25,7 +25,7 @@ export const simpleCommands: (line: string) => readonly SimpleCommand[] = rememb
     const [token] = found;
     const delimiter = found[1] ?? found[2] ?? found[3];
     if (delimiter !== undefined) heredocs.push({ delimiter, command: commands.length });
-    // A comment goes on to the end of its line.
+    // A comment ends with its line.
     if (token === '#' && /(?:^|\s)$/.test(text)) TOKEN.lastIndex = endOfLine(line, found.index);
     else if (JOINER.test(token)) end(token);
     else text += token;
@@ -52,7 +52,7 @@ const TOKEN =
   /\\.|'[^']*'|"(?:\\.|[^"\\])*"|<<<|<<-?[ \t]*(?:'(\w+)'|"(\w+)"|\\?([a-z_]\w*))|&&|\|\||[|;\n#]|[^\\'"&|;\n#<]+|./gis;
 const JOINER = /^(?:&&|\|\|?|;|\n)$/;
 
-/** Behind the line that ends a heredoc. One without such a line goes on to the end of the text. */
+/** The position after the line that ends a heredoc. Without such a line, the end of the text. */
 function endOfHeredoc(line: string, start: number, delimiter: string): number {
   for (let from = start; from < line.length; ) {
     const end = endOfLine(line, from);

@@ -4,8 +4,8 @@ import { words } from './remembered.ts';
 import { type Unwrapped, unwrap } from './wrappers.ts';
 
 /**
- * Whether a command line prints text of files. A program in the middle of a pipeline prints none of its own:
- * `npm test | tail -20`. In doubt a command does.
+ * Whether a command line prints text of files. A program in the middle of a pipeline prints none itself: `npm test | tail -20`. If in
+ * doubt, true.
  */
 export function printsFile(line: string): boolean {
   if (line.length > LONGEST_COMMAND) return true;
@@ -31,7 +31,7 @@ const FILE_PRINTERS = words(
     'git-show git-diff git-blame git-annotate git-cat-file git-range-diff git-format-patch git-difftool',
 );
 
-/** Programs that print files where their arguments say so. */
+/** Programs that print files only with certain arguments. */
 const PRINTERS_WITH: readonly (readonly [ReadonlySet<string>, (args: readonly string[]) => boolean])[] = [
   [
     words('git-log git-stash git-whatchanged git-reflog gh glab hg svn'),
@@ -71,7 +71,7 @@ const KEYWORDS = /^(?:(?:do|then|else|elif|if|while|until|!|\{)\s+)+/;
 const runsCode = ({ args }: Unwrapped, heredoc: string): boolean =>
   heredoc !== '' || args.some((word) => /^(?:-\w*[cepr]|--eval|--print|eval)$/.test(word));
 
-/** A search that prints more of a file than its findings: lines around them, all others, or simply every line. */
+/** Whether a search prints more of a file than its matches: lines around them, all other lines, or every line. */
 function printsStretches(args: readonly string[]): boolean {
   return (
     args.some((word) => STRETCHES.test(word)) ||
@@ -89,7 +89,7 @@ function printsSubstitution(line: string, { program }: Unwrapped): boolean {
   return inner.some((command) => /^\s*</.test(command) || printsFile(command));
 }
 
-/** A filter of this pipeline searches. */
+/** Whether a filter of this pipeline searches. */
 function isSearched(commands: readonly SimpleCommand[], from: number): boolean {
   for (let i = from; commands[i]?.joiner === '|'; i++) {
     const { program, args } = unwrap(commands[i + 1]?.text ?? '');

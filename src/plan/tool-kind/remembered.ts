@@ -1,4 +1,4 @@
-/** For names of tools and of their arguments: they are few, and come thousands of times. */
+/** Caches results by name, for names of tools and arguments: there are few, and each occurs thousands of times. */
 export function remembered<T>(read: (name: string) => T): (name: string) => T {
   const known = new Map<string, T>();
   return (name) => {
@@ -11,7 +11,7 @@ export function remembered<T>(read: (name: string) => T): (name: string) => T {
   };
 }
 
-/** For a text that is asked about several times in a row. */
+/** Caches the last result, for a text that is read several times in a row. */
 export function rememberedLast<T>(read: (text: string) => T): (text: string) => T {
   let last: { readonly text: string; readonly answer: T } | undefined;
   return (text) => {

@@ -1,11 +1,11 @@
 import { remembered, words } from './remembered.ts';
 import type { ToolKind } from './tool-use.ts';
 
-/** A tool as its name tells it. */
+/** The facts about a tool that its name shows. */
 export interface NamedTool {
-  /** An `editor` edits or views, as its `command` says. */
+  /** An `editor` edits or views, depending on its `command`. */
   readonly kind: ToolKind | 'editor';
-  /** Its results hold text of files: `git_diff`, `get_function_source`. */
+  /** Whether its results hold text of files: `git_diff`, `get_function_source`. */
   readonly holdsFileText: boolean;
 }
 
@@ -26,13 +26,13 @@ export const readToolName: (name: string) => NamedTool = remembered((name) => {
   return { kind, holdsFileText };
 });
 
-/** Verbs that tell by themselves. In this order: `search_and_replace` edits, `find_file` searches. */
+/** Verbs that are clear by themselves. In this order: `search_and_replace` edits, `find_file` searches. */
 const VERBS: readonly (readonly [ToolKind, ReadonlySet<string>])[] = [
   ['edit', words('edit write replace patch insert append create apply')],
   ['search', words('grep glob rg ripgrep ls tree find finder search list locate')],
   ['read', words('read view open show cat fetch')],
 ];
-/** Verbs that tell nothing unless files are named: `get_file_contents`, but not `get_order`. */
+/** Verbs that need the word file: `get_file_contents`, but not `get_order`. */
 const WEAK_VERBS: readonly (readonly [ToolKind, ReadonlySet<string>])[] = [
   ['edit', words('update delete remove save move rename undo')],
   ['read', words('get load')],
@@ -53,7 +53,7 @@ const VOCABULARY = new Set([...VERBS, ...WEAK_VERBS].flatMap(([, verbs]) => [...
 /** Words for text of files, whatever else a name says: `git_diff_staged`, `pull_request_read`. */
 const FILE_TEXTS = words('diff diffs patch blame source read');
 
-/** `str_replace_editor`, `file_editor`: they edit or view, as their `command` says. */
+/** `str_replace_editor`, `file_editor`: they edit or view, depending on their `command`. */
 const EDITOR = /(?:^|_)(?:editor|edit_tool)$/;
 
 function kindOf(said: readonly string[]): ToolKind {
@@ -64,7 +64,7 @@ function kindOf(said: readonly string[]): ToolKind {
   return verbs.find(([, known]) => said.some((word) => known.has(word)))?.[0] ?? 'other';
 }
 
-/** `webfetch` is two words. No two of ours are so long. */
+/** Splits `webfetch` into two words. A longer word is never two of ours. */
 function apart(word: string): readonly string[] {
   if (VOCABULARY.has(word) || word.length > 40) return [word];
   for (let i = 2; i < word.length - 1; i++) {

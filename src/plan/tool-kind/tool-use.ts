@@ -1,9 +1,9 @@
-/** The purpose of a tool, as far as it tells how soon its results go cold. */
+/** The purpose of a tool. It determines how soon its results are no longer needed. */
 export type ToolKind = 'read' | 'search' | 'shell' | 'edit' | 'other';
 
 export const KINDS: readonly ToolKind[] = ['read', 'search', 'shell', 'edit', 'other'];
 
-/** A call, understood: what kind it is and, for a read, which lines of which file it shows. */
+/** The kind of a call and, for a read, the file and the lines that it shows. */
 export interface ToolUse {
   readonly kind: ToolKind;
   readonly read?: LineRange;
@@ -11,7 +11,7 @@ export interface ToolUse {
   readonly moves?: true;
 }
 
-/** Lines count from 1; `to` is Infinity where the call asked for all. */
+/** Lines count from 1; `to` is Infinity if the call asked for all. */
 export interface LineRange {
   readonly path: string;
   readonly from: number;

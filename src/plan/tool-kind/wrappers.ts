@@ -5,15 +5,15 @@ import { words } from './remembered.ts';
 interface Wrapper {
   /** Options that take the next word as their value. */
   readonly valued?: ReadonlySet<string>;
-  /** Words before the command, options apart: the duration of `timeout`, the host of `ssh`. */
+  /** The number of words before the command, without options: the duration of `timeout`, the host of `ssh`. */
   readonly operands?: number;
-  /** The command begins behind such a word, wherever it is. */
+  /** The command begins after such a word, wherever it is. */
   readonly behind?: RegExp;
   /** Without such a word there is no command. */
   readonly needsBehind?: true;
   /** The rest is a command line of its own: `ssh box 'cd x; cat a.ts'`. */
   readonly isScript?: true;
-  /** Only with one of these words it runs a command: `docker exec`. */
+  /** It runs a command only with one of these words: `docker exec`. */
   readonly subcommands?: Readonly<Record<string, Wrapper>>;
   /** The command runs where paths mean other files. */
   readonly isElsewhere?: true;
@@ -125,7 +125,7 @@ export interface Unwrapped {
   readonly givesOperands: boolean;
 }
 
-/** Peels the wrappers off a command. `withOperands` also peels those that run it on each of their findings. */
+/** Removes the wrappers of a command. `withOperands` also removes those that run it on each of their findings. */
 export function unwrap(text: string, { withOperands = false }: { readonly withOperands?: boolean } = {}): Unwrapped {
   let rest: readonly string[] = wordsIn(text.replace(/^[({\s]+/, ''));
   let [isElsewhere, givesOperands] = [false, false];
@@ -147,7 +147,7 @@ export function unwrap(text: string, { withOperands = false }: { readonly withOp
   }
 }
 
-/** The words that a wrapper runs, and the wrapper of its subcommand; undefined where it runs nothing. */
+/** The words that a wrapper runs, and the wrapper of its subcommand; undefined if it runs nothing. */
 function commandOf(
   outer: Wrapper,
   args: readonly string[],
@@ -183,7 +183,7 @@ function withoutAssignments(args: readonly string[]): readonly string[] {
   return first === 0 ? args : args.slice(first);
 }
 
-/** Without its folder, and without `<a.ts` where that is written close to it. */
+/** The program without its folder, and without an attached `<a.ts`. */
 const nameOf = (word: string): string => (/^[\w-]+$/.test(word) ? word : plainName(word)).toLowerCase();
 
 const plainName = (word: string): string =>

@@ -146,7 +146,7 @@ export class Catalogue {
 
   // Writing. A record goes into the log first, and into the index once it is written.
 
-  /** Stores texts and their references in one write. Answers their digests. */
+  /** Stores texts and their references in one write. Returns their digests. */
   putTexts(items: Iterable<NewText>): Digest[] {
     return this.together(() => {
       const digests: Digest[] = [];
@@ -286,7 +286,7 @@ export class Catalogue {
   }
 
   /**
-   * Adds a reference to a stored text. Answers false if the text is not stored. Neither the text nor its other references
+   * Adds a reference to a stored text. Returns false if the text is not stored. Neither the text nor its other references
    * are read, so a compaction that copies many references to one text takes the same time for each.
    */
   putReference({ digest, about, time = this.#now() }: NewReference): boolean {
@@ -340,7 +340,7 @@ export class Catalogue {
     return position;
   }
 
-  // The meaning of a record. A new record and one that is replayed after a crash are treated alike.
+  // The meaning of a record. A new record and one that is replayed after a crash are treated the same.
 
   /** Applies a record that is already in the log. */
   apply(record: LogRecord): void {
@@ -402,7 +402,7 @@ export class Catalogue {
     if (isNew) this.counts.notes += 1;
   }
 
-  /** Points the key to a new record in place of the old one. Answers whether there was no old one. */
+  /** Points the key to a new record in place of the old one. Returns whether there was no old one. */
   #replace(key: Key, spot: Spot, isSame: (old: LogRecord) => boolean): boolean {
     const old = this.#index.find(key, ({ position, bytes }) => {
       const found = this.#log.read(position, bytes);
@@ -449,7 +449,7 @@ export class Catalogue {
     for (const digest of this.#forgetAll(positions)) this.#forgetText(digest);
   }
 
-  /** Answers the texts that the records referred to, each once. */
+  /** Returns the texts that the records referred to, each once. */
   #forgetAll(positions: readonly number[]): Set<Digest> {
     const digests = new Set<Digest>();
     for (const position of positions) {
@@ -640,7 +640,7 @@ export class Catalogue {
   }
 
   /**
-   * Visits the records of a session that are not deleted, newest first, until `visit` answers false. Answers where to continue;
+   * Visits the records of a session that are not deleted, newest first, until `visit` returns false. Returns where to continue;
    * undefined at the end. Positions belong to this generation.
    */
   walk(session: string, from: number | undefined, visit: (record: LogRecord) => boolean): number | undefined {

@@ -16,7 +16,7 @@ describe('checksumOf', () => {
     expect(checksumOf(Buffer.from('The quick brown fox jumps over the lazy dog'))).toBe(0x1fda71bc);
   });
 
-  it('is the same where the bytes stand in scratch', () => {
+  it('is the same for bytes in scratch', () => {
     for (const length of [0, 1, 3, 4, 7, 8, 31, 32, 33, 2000, SCRATCH - 32]) {
       const bytes = bytesOf(length);
       scratch.set(bytes, 32);

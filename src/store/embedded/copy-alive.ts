@@ -52,7 +52,7 @@ export class AliveCopy {
     while (this.step(Number.POSITIVE_INFINITY)) await setImmediate();
   }
 
-  /** Copies about this many bytes of the old log, for a few milliseconds at most. Answers false at the end of the log. */
+  /** Copies about this many bytes of the old log, for a few milliseconds at most. Returns false at the end of the log. */
   step(bytes: number): boolean {
     const stop = this.#position + bytes;
     const until = performance.now() + STEP_MS;

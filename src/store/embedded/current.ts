@@ -112,7 +112,7 @@ const logsIn = ({ disk, folder }: Folder): number[] =>
     .sort((a, b) => a - b);
 
 /**
- * Removes the files of other generations: unfinished compactions and replaced generations. Answers whether there were any. It
+ * Removes the files of other generations: unfinished compactions and replaced generations. Returns whether there were any. It
  * lists the files before it calls `mayWrite`, so it never lists files of a writer that took over. Logs are removed last, the
  * highest number at the end: until then `nextNumber` cannot reuse a number.
  */

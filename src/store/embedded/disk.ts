@@ -5,7 +5,7 @@ import { PalimpsestError } from '../../errors.ts';
 /** The file operations that the store needs. Positions are absolute. Nothing is durable before `sync` resolves. */
 export interface DiskFile {
   size(): number;
-  /** Answers how many bytes were read, at most `length` or the size of the buffer. */
+  /** Returns how many bytes were read, at most `length` or the size of the buffer. */
   read(into: Uint8Array, position: number, length?: number): number;
   write(bytes: Uint8Array, position: number): void;
   sync(): Promise<void>;
@@ -84,7 +84,7 @@ function openQuietly(path: string, flags: number): number {
 const noFile = (path: string, found: string): PalimpsestError =>
   new PalimpsestError('STORE_DAMAGED', `Expected a file at ${path} but found ${found}; take it away`);
 
-/** Answers whether the folder was created, rather than found. */
+/** Returns whether the folder was created, rather than found. */
 function makeOne(path: string): boolean {
   try {
     fs.mkdirSync(path, { mode: 0o700 });

@@ -707,7 +707,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Writes the group at once. If that fails, writes one by one. Answers the changes that were written. */
+  /** Writes the group at once. If that fails, writes one by one. Returns the changes that were written. */
   #written(group: readonly Waiting[]): readonly Waiting[] {
     if (group.length > 1 && this.#isWritten(allOf(group))) return group;
     return group.filter((one) => this.#isWritten(one));
@@ -854,14 +854,14 @@ export class EmbeddedStore implements Store {
   }
 
   #read<T>(look: (generation: Generation) => T): T {
-    return this.#options.mode === 'write' ? rebuilding(this.#generation, look) : this.#readBeside(look);
+    return this.#options.mode === 'write' ? rebuilding(this.#generation, look) : this.#readWhileWritten(look);
   }
 
   /**
    * Reads while another process writes. It first applies the writer's new records, so acknowledged texts are found and deleted
    * ones are not. If the writer has replaced a page since, the index is read again.
    */
-  #readBeside<T>(look: (generation: Generation) => T): T {
+  #readWhileWritten<T>(look: (generation: Generation) => T): T {
     for (let attempt = 0; ; attempt++) {
       try {
         while (!this.#generation.follow()) this.#reload();

@@ -345,7 +345,7 @@ export class Generation {
     return { meta: journal.meta };
   }
 
-  /** Answers whether the index is usable. */
+  /** Returns whether the index is usable. */
   #load({ meta, newer, isPatient = false }: Found): boolean {
     this.#checkStart(meta);
     this.#note(meta?.lost ?? []);
@@ -484,7 +484,7 @@ export class Generation {
     this.#rebuild(`${this.number}.index was damaged; it was rebuilt`);
   }
 
-  /** Applies records that another process wrote. Answers false if the store continues in another generation. */
+  /** Applies records that another process wrote. Returns false if the store continues in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
     return !this.#catalogue.isMoved && !this.#isRemoved();

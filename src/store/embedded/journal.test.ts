@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import { RecordingDisk } from '../../../test/support/store/recording-disk.ts';
 import { readJournal, writeJournal } from './journal.ts';
 import { FORMAT } from './log.ts';
 import { copyPages, PAGE, type Page } from './pages.ts';

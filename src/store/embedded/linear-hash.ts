@@ -133,7 +133,7 @@ export class LinearHash {
     });
   }
 
-  /** Marks all entries of a key. Answers whether there were any. */
+  /** Marks all entries of a key. Returns whether there were any. */
   mark(key: Key): boolean {
     let isThere = false;
     this.#visit(key, (page, i) => {
@@ -187,7 +187,7 @@ export class LinearHash {
     return bucket < this.#next ? (low & (2 * this.#mask + 1)) >>> 0 : bucket;
   }
 
-  /** Visits the entries of a key, to change them, until `visit` answers true. */
+  /** Visits the entries of a key, to change them, until `visit` returns true. */
   #visit({ low, high }: Key, visit: (page: Page, i: number) => boolean): boolean {
     for (let id = this.#buckets[this.#bucketOf(low)] as number; id !== 0; ) {
       const page = this.#pages.get(id);

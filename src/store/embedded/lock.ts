@@ -29,7 +29,7 @@ const HEARTBEAT_MS = 5000;
 /**
  * A lock on a folder for one writer, held until it is released, the process is gone, or it was silent for too long.
  *
- * Clocks decide only when a lock may be taken over. Safety rests on three rules that no clock enters:
+ * Clocks decide only when a lock may be taken over. Safety rests on three rules that use no clock:
  * - A writer calls `check` between the sync and the acknowledgement. A writer that lost its lock acknowledges nothing.
  * - A writer that finds `isContested` writes to new files only. The writer before it may have the old ones open, and may
  *   still finish a write that it began.
@@ -162,7 +162,7 @@ class OwnFile {
   }
 }
 
-/** Answers whether the process is known to be gone. */
+/** Returns whether the process is known to be gone. */
 function removeIfGone(file: string): boolean {
   const isGone = isKnownGone(readHolder(file));
   if (isGone) fs.rmSync(file, { force: true });
@@ -257,7 +257,7 @@ function isAlive(pid: number): boolean {
 
 /**
  * Removes a dead lock. Two processes may find the same dead lock, and the slower could remove the new lock of the faster. So this
- * takes a second lock and checks again. Answers whether the old holder may still run.
+ * takes a second lock and checks again. Returns whether the old holder may still run.
  */
 function breakLock(path: string): boolean {
   const breaking = Lock.take(`${path}.break`);

@@ -112,7 +112,7 @@ export class LogFile {
     this.#file.close();
   }
 
-  /** Appends a record to the buffer. Answers its position. */
+  /** Appends a record to the buffer. Returns its position. */
   append({ type, time }: Stamp, body: Body, written: (spot: Spot) => void): Spot {
     const bytes = recordBytes(body.length);
     if (this.#used + bytes > BUFFER) {

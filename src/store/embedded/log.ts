@@ -258,7 +258,7 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
     if (isSound)
       yield { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
     else if (gap < 0) gap = position;
-    // A sound header tells where the next record is. Bytes inside the body that look like a record are part of a text.
+    // A sound header shows where the next record is. Bytes inside the body that look like a record are part of a text.
     position += header ? recordBytes(header.length) : ALIGN;
   }
   if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap, isCutOff: false };

@@ -9,7 +9,7 @@ import { nodeDisk } from './disk.ts';
 
 /**
  * The records of requests: a file for each day, a line for each record. Lines are only appended; a deletion writes the file
- * of a day again. All of it is asynchronous, so that a slow disk holds up no request.
+ * of a day again. All of it is asynchronous, so that a slow disk delays no request.
  */
 export class RecordFiles {
   readonly #folder: string;
@@ -161,7 +161,7 @@ export class RecordFiles {
     return problems;
   }
 
-  /** Removes damaged lines. Answers how many. */
+  /** Removes damaged lines. Returns how many. */
   repair(): Promise<number> {
     return this.#alone(async () => {
       let sum = 0;

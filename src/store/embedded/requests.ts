@@ -28,7 +28,7 @@ const { requestBytes, requestWaitMs, requestSilentMs, writerSilentMs, answerMs }
 
 /**
  * Requests upkeep from the process that writes to a store. The request is a file in the store's folder, which only its owner may
- * write to. The writer takes it, carries it out, and leaves the answer beside it. No network or token is needed.
+ * write to. The writer takes it, carries it out, and leaves the answer next to it. No network or token is needed.
  */
 export async function askWriter(folder: string, request: UpkeepRequest): Promise<unknown> {
   const lock = readText(join(folder, 'lock'));
@@ -79,7 +79,7 @@ async function answerTo(path: string, { folder, lock }: { folder: string; lock: 
   }
 }
 
-/** Shows the writer that the requesting process still runs. Answers whether the request is not taken yet. */
+/** Shows the writer that the requesting process still runs. Returns whether the request is not taken yet. */
 function renew(path: string): boolean {
   const now = new Date();
   const isRenewed = (kind: string): boolean => {
@@ -95,7 +95,7 @@ function renew(path: string): boolean {
   return false;
 }
 
-/** Withdraws the request. Answers false if the writer has already taken it. */
+/** Withdraws the request. Returns false if the writer has already taken it. */
 function withdraw(path: string): boolean {
   try {
     fs.rmSync(`${path}.request`);
@@ -131,8 +131,8 @@ const unanswered = (what: string, outcome: string): PalimpsestError =>
   );
 
 /**
- * Carries out requests of other processes. `nonce` answers the nonce of the writer's lock. Requests to another writer, and
- * requests whose process is gone, are refused. Answers a function that stops it.
+ * Carries out requests of other processes. `nonce` returns the nonce of the writer's lock. Requests to another writer, and
+ * requests whose process is gone, are refused. Returns a function that stops it.
  */
 export function serveRequests(folder: string, store: Store, nonce: () => string): () => void {
   let isBusy = false;

@@ -2,10 +2,10 @@ import { createRequire } from 'node:module';
 import { PalimpsestError } from '../../errors.ts';
 import type { PostgresPool } from './connection.ts';
 
-/** A pool of the package `pg` that was made here, and is to be ended here. */
+/** A pool of the package `pg` that was created here, and is ended here. */
 export type OwnPool = PostgresPool & { end(): Promise<void>; on(event: 'error', listener: () => void): void };
 
-/** Opens a pool with the optional peer `pg`, which is loaded only here. `what`: for what it is needed, in an error. */
+/** Opens a pool with the optional peer `pg`, which is loaded only here. `what` says in an error what it is needed for. */
 export function createPool(url: string, what: string, options: { readonly max?: number } = {}): OwnPool {
   let Pool: new (options: object) => OwnPool;
   try {
@@ -16,7 +16,7 @@ export function createPool(url: string, what: string, options: { readonly max?: 
   }
   const settings = { connectionTimeoutMillis: 5000, keepAlive: true, application_name: 'palimpsest' };
   const pool = new Pool({ connectionString: url, ...settings, ...options });
-  // A server that goes away ends idle connections: the next request opens new ones, or says that it cannot.
+  // When the server goes away, idle connections end. The next request opens new ones, or fails.
   pool.on('error', () => {});
   return pool;
 }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
 import { inTransaction, patient, type Query, type TimedPool, withConnection } from './connection.ts';
 
-/** Tables that have versions of their own, and the table that records them. */
+/** Tables with their own version, and the table that records it. */
 export interface Migrations {
   readonly table: string;
   /** Never changed once published; the next one is appended. */
@@ -10,9 +10,8 @@ export interface Migrations {
 }
 
 /**
- * Brings a schema to the version of this program. Processes that start at once wait for the first. Where nothing is to
- * be done no statement changes anything, so that a role without the right to create tables is enough. A migration takes the
- * time that it needs.
+ * Brings a schema to the version of this program. Processes that start at once wait for the first. If no migration is needed, no
+ * statement changes anything, so a role without the right to create tables is enough. A migration has no time limit.
  */
 export async function migrate(pool: TimedPool, schema: string, { table, steps }: Migrations = STORE): Promise<void> {
   const versionIn = (query: Query): Promise<number> => versionOf(query, schema, { table, steps });
@@ -25,7 +24,7 @@ export async function migrate(pool: TimedPool, schema: string, { table, steps }:
          (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
     ),
   );
-  // One transaction each: two tables that are locked at once could wait for an older process that has them the other way.
+  // One transaction each: locking two tables at once could deadlock with an older process that locks them in the other order.
   for (const [index, migration] of steps.entries())
     await inTransaction(patient(pool), lock, async (query) => {
       if (index < (await versionIn(query))) return;
@@ -47,14 +46,14 @@ async function versionOf(query: Query, schema: string, { table, steps }: Migrati
   );
 }
 
-/** A number by which processes agree on what they lock. */
+/** The number of an advisory lock, the same in every process. */
 export function lockKey(...names: readonly string[]): bigint {
   return hash('sha256', JSON.stringify(['palimpsest', ...names]), 'buffer').readBigInt64BE();
 }
 
 /**
- * Never changed once published; the next one is appended. Texts, turns and notes are bytes, since PostgreSQL's text can hold
- * neither NUL nor lone surrogates. `seq` is the order in which things came: the batch, and the place in it.
+ * Never changed once published; the next one is appended. Texts, turns and notes are bytes, because PostgreSQL's text can hold neither NUL
+ * nor lone surrogates. `seq` is the order of arrival: the batch, and the place in it.
  * A reference has '' for no session, -1 for no turn and '' for no tool (a tool is written as JSON, which is never '').
  */
 const MIGRATIONS: readonly ((prefix: string) => string)[] = [
@@ -99,7 +98,7 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
     );`,
   (prefix) => `
     CREATE TABLE ${prefix}secrets (tenant text COLLATE "C" PRIMARY KEY, secret text NOT NULL);`,
-  // Rows of before, and of older processes, get the time of the server. Such a default rewrites no table.
+  // Existing rows, and rows of older processes, get the time of the server. Such a default rewrites no table.
   ...['texts', 'refs', 'turns', 'notes'].map(
     (table) => (prefix: string) => `ALTER TABLE ${prefix}${table} ADD COLUMN at timestamptz NOT NULL DEFAULT now();`,
   ),
@@ -129,5 +128,5 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
 
 const STORE: Migrations = { table: 'migrations', steps: MIGRATIONS };
 
-/** The version that this program makes and needs. */
+/** The version that this program creates and needs. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

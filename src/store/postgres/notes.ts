@@ -4,7 +4,7 @@ import { fromBytes, hexDigestOf, toBytes } from '../text-bytes.ts';
 import { type Row, write } from './connection.ts';
 import type { Place } from './place.ts';
 
-/** Stores a note in place of the one before. */
+/** Stores a note in place of an earlier one. */
 export async function writeNote({ pool, statements, tenant }: Place, note: SessionNote): Promise<void> {
   const body = toBytes(note.text);
   const digest = Buffer.from(hexDigestOf(body), 'hex');
@@ -13,7 +13,7 @@ export async function writeNote({ pool, statements, tenant }: Place, note: Sessi
 
 export const NOTE_COLUMNS = `session, name, encode(digest, 'hex') AS digest, encode(body, 'hex') AS body`;
 
-/** Undefined where the row was changed behind the store's back. */
+/** Undefined if the row was changed by another program. */
 export function toNote({ session, name, digest, body }: Row): SessionNote | undefined {
   const bytes = Buffer.from(body ?? '', 'hex');
   if (hexDigestOf(bytes) !== digest) return undefined;

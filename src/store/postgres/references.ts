@@ -16,13 +16,13 @@ export function toRow({ session = '', turn = -1, tool }: Reference): ReferenceRo
   return { key, session, turn, tool: written };
 }
 
-/** A reference and its place in the order in which they came. */
+/** A reference and its place in the order of arrival. */
 export interface FoundReference {
   readonly seq: number;
   readonly reference: Reference;
 }
 
-/** Takes a line of the statements `get…`: seq, session, turn and tool. Only a tool may have a space in it. */
+/** Reads a line of the statements `get…`: seq, session, turn and tool. Only a tool may have a space in it. */
 export function fromLine(line: string): FoundReference {
   const session = line.indexOf(' ') + 1;
   const turn = line.indexOf(' ', session) + 1;
@@ -34,6 +34,6 @@ export function fromLine(line: string): FoundReference {
   return { seq: Number(line.slice(0, session - 1)), reference };
 }
 
-/** So that databases of any encoding take it. */
+/** Escapes other characters, so that databases of any encoding accept it. */
 const toAscii = (json: string): string =>
   json.replace(/[^\x20-\x7e]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);

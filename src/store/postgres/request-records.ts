@@ -38,7 +38,7 @@ const columnsOf = (rows: readonly RecordRow[]): unknown[][] => [
   rows.map(({ body }) => body),
 ];
 
-/** In the order of their start. No connection is held between two pages. */
+/** Reads records in the order of their start. No connection is held between two pages. */
 export async function* readRecords(place: Place, { since = 0, until }: RecordRange): AsyncGenerator<RequestRecord> {
   const { pool, statements, tenant } = place;
   const end = until === undefined ? null : Math.ceil(until);
@@ -67,7 +67,7 @@ interface Removal {
 export const removeDay = (place: Place, day: number, removal: Removal): Promise<RemovedRecords> =>
   removeWhere(place, 'at >= $2 AND at < $3', [startOf(day), startOf(day + 1)], removal);
 
-/** Those that `isOfSession` names. */
+/** Removes the records that `isOfSession` names. */
 export const removeOfSession = (place: Place, session: string, removal: Removal): Promise<RemovedRecords> =>
   removeWhere(place, `$2 IN (session, 'g-' || session, 'g-' || conversation)`, [session], removal);
 

@@ -7,7 +7,7 @@ import { removableRecords, removeDay } from './request-records.ts';
 /** Rows that one transaction deletes. A put waits for one transaction at most. */
 const BATCH_ROWS = 1000;
 
-/** In ms since the epoch. */
+/** A time in ms since 1970. */
 export const msOf = (time: string): string => `floor(extract(epoch FROM ${time}) * 1000)`;
 
 /** The sessions of a tenant with the time of each of their rows. */
@@ -22,7 +22,7 @@ const timesOf = (schema: string): string =>
    FROM (SELECT session, min(at) AS first_at, max(at) AS last_at FROM (${everyRow(schema)}) AS every GROUP BY session) AS own
    LEFT JOIN "${schema}".uses ON uses.tenant = $1 AND uses.session = own.session`;
 
-/** The least recently used first. */
+/** The sessions, the least recently used first. */
 export async function* sessionsOf(place: Place): AsyncGenerator<SessionInfo> {
   const { pool, schema, tenant } = place;
   const { rows } = await withConnection(patient(pool), (query) =>
@@ -49,12 +49,12 @@ export async function* sessionsOf(place: Place): AsyncGenerator<SessionInfo> {
     };
 }
 
-/** Records that a session is in use, where it is there and that was not recorded in the last hour. */
+/** Records that a session is in use, if it exists and that was not recorded in the last hour. */
 export async function touch({ pool, statements, tenant }: Place, session: string): Promise<void> {
   await write(pool, statements.touch, tenant, session);
 }
 
-/** How many deletions there were. */
+/** The number of deletions. */
 export async function deletionsOf({ pool, statements, tenant }: Place): Promise<number> {
   const [row] = await ask(pool, statements.deletions, tenant);
   return Number(row?.count ?? 0);
@@ -106,7 +106,7 @@ async function removablesOf({ pool, schema, tenant }: Place): Promise<Removable[
 
 const SIZED = ['texts', 'turns', 'notes', 'records'];
 
-/** On disk, compressed where the server does. */
+/** The bytes on disk, as compressed by the server. */
 export const usedBytes = (schema: string): string => SIZED.map((table) => bytesIn(schema, table, 1)).join(' + ');
 
 const bytesIn = (schema: string, table: string, share: number): string => {
@@ -114,7 +114,7 @@ const bytesIn = (schema: string, table: string, share: number): string => {
   return `(SELECT coalesce(sum(pg_column_size(body)), 0) / ${share} FROM "${schema}".${table}${sample} WHERE tenant = $1)`;
 };
 
-/** Of a table with more rows than these, so many are looked at: pages of it, chosen at random. */
+/** For a table with more rows, this many are sampled, in random pages. */
 const SAMPLED_ROWS = 1_000_000;
 
 async function usedBytesOf({ pool, schema, tenant }: Place): Promise<number> {
@@ -132,7 +132,7 @@ async function usedBytesOf({ pool, schema, tenant }: Place): Promise<number> {
   });
 }
 
-/** The bytes and texts that the removal would free if all of `gone` were gone. */
+/** The bytes and texts that the removal would free if everything in `gone` were removed. */
 export async function freedBy(place: Place, { session = '', before = 0 }: Removable, gone: Gone): Promise<Removed> {
   const { pool, schema, tenant } = place;
   const isMeant = `(session = $2 AND (session <> '' OR seq < $3))`;
@@ -158,7 +158,7 @@ export async function freedBy(place: Place, { session = '', before = 0 }: Remova
   return { ...toRemoved(rows[0]), sessions: rows[0]?.found === 't' ? 1 : 0 };
 }
 
-/** In short transactions: one that fails leaves the rest, and may be tried again. */
+/** Removes in short transactions. If one fails, the rest stays, and the call may be repeated. */
 export async function remove(place: Place, { session = '', before = 0, usedAt }: Removable): Promise<Removed> {
   const { schema } = place;
   const steps = [

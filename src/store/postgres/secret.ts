@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { inTransaction, withConnection } from './connection.ts';
 import type { Place } from './place.ts';
 
-/** The secret of a tenant. Of processes that make it at once, the first one's row stays and all read it. */
+/** The secret of a tenant. If several processes create it at once, the row of the first stays and all read it. */
 export async function keepSecret(place: Place): Promise<string> {
   const { pool, schema, tenant } = place;
-  // Read first: a role that may only read finds the secret that a writer made.
+  // Read first: a read-only role finds the secret that a writer created.
   const found = await readSecret(place);
   if (found !== undefined) return found;
   await inTransaction(pool, 'SELECT 1', (query) =>

@@ -4,13 +4,16 @@ import { begun, type Prepared, prepared, type TimedPool } from './connection.ts'
 /** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
 export const BATCH_PLACES = storeLimits.batchTexts;
 
-/** The words before the handle in the server's error, where that handle names another text. */
+/** The words before the handle in the server's error, if that handle names another text. */
 export const CLASH = 'HANDLE_CLASH ';
 
-/** Turns and notes, of which each may be large, that one statement answers. */
+/** The same, if another process has stored a text that the statement could not see yet. */
+export const UNSEEN = 'HANDLE_UNSEEN ';
+
+/** The number of turns or notes that one statement returns. Each may be large. */
 export const ROWS_AT_ONCE = 64;
 
-/** Records of requests that one statement answers. */
+/** The number of request records that one statement returns. */
 export const RECORDS_AT_ONCE = 1000;
 
 /** Every statement that a request of a gateway waits for. The first value is always the tenant. */
@@ -22,69 +25,69 @@ export function statementsOf(pool: TimedPool, schema: string): Statements {
 }
 
 /**
- * One text has statements of its own: for a list of one, PostgreSQL would plan the others again at every call, since its plan
- * for a list of any length looks dearer.
+ * `getOne` and `getMany` are answered in binary: see `askBinary`.
+ *
+ * A single text has its own statements: for a list of one, PostgreSQL would plan the others again at every call, because its plan
+ * for a list of any length looks more expensive.
  */
 function textsOf(pool: TimedPool, schema: string) {
   const table = (name: string): string => `"${schema}".${name}`;
-  // The shared lock keeps deletions away. A put must not believe what it read before it had the lock: a text that it saw may
+  // The shared lock excludes deletions. A put must not rely on what it read before it had the lock: that text may
   // have been removed while it waited. ON CONFLICT looks at the rows as they are, so texts and references are always inserted.
   const put = begun(
     pool,
     'pg_advisory_xact_lock_shared($2::bigint)',
     `coalesce($3::bigint, nextval('${table('batches')}')) * ${BATCH_PLACES} AS seq`,
   );
-  // A text that was there already must be the same. If it is another, the cast fails, and with it the whole statement.
-  const checked = (digest: string, bytes: string): string =>
-    `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1
-       ELSE ('${CLASH}' || texts.handle)::integer END AS settled`;
-  const settled = `SELECT (SELECT count(*) FROM added) + (SELECT coalesce(sum(settled), 0) FROM known) AS settled`;
-  // A row for each text, and one for each reference: to aggregate the references of each text takes longer.
+  // A text that was there already must be the same. If it is another, the cast fails, and with it the whole statement. It
+  // fails too if the text was committed by another process after this statement began, so that this one cannot see it.
+  const isSame = (digest: string, bytes: string): string =>
+    `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1 ELSE ('${CLASH}' || texts.handle)::integer END`;
+  const unseen = (column: string): string => `('${UNSEEN}' || ${column})::integer`;
+  // A row for each text, and one for each reference: aggregating the references of each text takes longer.
   const read = (body: string, isAsked: string, holds = ''): string =>
     `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
      UNION ALL SELECT handle, NULL, concat_ws(' ', seq, session, turn, tool) FROM ${table('refs')}
      WHERE tenant = $1 AND ${isAsked}`;
-  const isOne = 'handle = $2';
   const isOneOf = 'handle = ANY ($2::text[])';
-  const plain = `convert_from(body, 'UTF8')`;
   const hex = `encode(body, 'hex')`;
   return {
     putOne: `${put},
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
         SELECT $1, $4, seq, $5::bytea, $6::bigint, $7::bytea FROM begun
-        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
-      referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-        SELECT $1, $4, $8::bytea, seq, $9, $10::bigint, $11 FROM begun, (SELECT count(*) FROM added) AS stored
-        WHERE stored.count >= 0
-        ON CONFLICT (tenant, handle, key) DO NOTHING),
-      known AS (SELECT ${checked('$5', '$6')} FROM ${table('texts')}
-        WHERE tenant = $1 AND handle = $4 AND NOT EXISTS (SELECT FROM added))
-      ${settled}`,
-    // All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal, twice as long. It is the
-    // last one: pg copies all values before a value that does not fit into its memory.
+        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle)
+      INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+      SELECT $1, $4, $8::bytea, seq, $9, $10::bigint, $11 FROM begun
+      WHERE EXISTS (SELECT FROM added) OR 1 = coalesce(
+        (SELECT ${isSame('$5', '$6')} FROM ${table('texts')} WHERE tenant = $1 AND handle = $4),
+        (SELECT ${unseen('seq')} FROM begun))
+      ON CONFLICT (tenant, handle, key) DO NOTHING`,
+    // A row for each reference. The first one of a text has the text too; the others have a length of -1. A place of -1 is a
+    // text without a reference. All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal,
+    // twice as long. It is the last one: pg copies all values before a value that does not fit into its memory.
     putMany: `${put},
-      item AS (SELECT handle, place, bytes, start, length, substring($4::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
-        FROM unnest($5::text[], $6::integer[], $7::bigint[], $8::integer[], $9::integer[])
-          WITH ORDINALITY AS item (handle, place, bytes, start, length, n)),
+      item AS (SELECT handle, first, bytes, start, length, place, session, turn, tool, n::integer,
+          substring($5::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
+        FROM unnest($7::text[], $8::integer[], $9::bigint[], $10::integer[], $11::integer[], $12::integer[], $13::text[],
+            $14::bigint[], $15::text[])
+          WITH ORDINALITY AS item (handle, first, bytes, start, length, place, session, turn, tool, n)),
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + place, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
-        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
-      referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-        SELECT $1, handle, substring($10::bytea FROM 16 * n::integer - 15 FOR 16), seq + place, session, turn, tool
-        FROM begun, (SELECT count(*) FROM added) AS stored,
-          unnest($11::text[], $12::integer[], $13::text[], $14::bigint[], $15::text[])
-            WITH ORDINALITY AS item (handle, place, session, turn, tool, n)
-        WHERE stored.count >= 0
-        ON CONFLICT (tenant, handle, key) DO NOTHING),
-      known AS (SELECT ${checked('item.digest', 'item.bytes')}
-        FROM item JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
-        WHERE (SELECT count(*) FROM added) < cardinality($5::text[]) AND item.handle NOT IN (SELECT handle FROM added))
-      ${settled}`,
-    getOne: read(plain, isOne),
-    getOneAsHex: read(hex, isOne),
-    getMany: read(plain, isOneOf),
+        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
+        WHERE length >= 0
+        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle)
+      INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+      SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
+      WHERE ((SELECT count(*) FROM added) = $4::bigint OR 0 <= (
+          SELECT sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
+            ELSE ${isSame('item.digest', 'item.bytes')} END)
+          FROM item LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
+          WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added)))
+        AND place >= 0
+      ON CONFLICT (tenant, handle, key) DO NOTHING`,
+    getOne: read('body', 'handle = $2'),
+    getMany: read('body', isOneOf),
     getManyAsHex: read(hex, isOneOf),
-    // UTF-16 is passed on unsearched.
+    // UTF-16 is returned unsearched.
     getManyHolding: read(
       hex,
       isOneOf,

@@ -3,17 +3,17 @@ import { clashError } from '../check-input.ts';
 import { digestOf, handleOfDigest } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
 import { toBytes } from '../text-bytes.ts';
-import { inTransaction, type Query, type Row, withConnection, write } from './connection.ts';
+import { inTransaction, write } from './connection.ts';
 import type { Place } from './place.ts';
 import { type ReferenceRow, toRow } from './references.ts';
-import { BATCH_PLACES } from './statements.ts';
+import { BATCH_PLACES, UNSEEN } from './statements.ts';
 
 export interface Item {
   readonly text: string;
   readonly about: Reference;
 }
 
-/** Stores texts and references: in one statement, or where that would be too large, in several of one transaction. */
+/** Stores texts and references: in one statement, or in several of one transaction if that would be too large. */
 export async function writeBatch(place: Place, items: readonly Item[]): Promise<Handle[]> {
   if (items.length > BATCH_PLACES)
     throw new PalimpsestError(
@@ -22,75 +22,72 @@ export async function writeBatch(place: Place, items: readonly Item[]): Promise<
     );
   const digests = items.map(({ text }) => digestOf(text));
   const handles = digests.map(handleOfDigest);
-  const texts = textsOf(items, handles, digests);
-  const references = referencesOf(items, handles);
-  const chunks = [...chunksOf(texts)];
-  try {
-    if (chunks.length > 1) await writeChunks(place, chunks, references);
-    else await writeAtOnce(place, texts, references);
-  } catch (error) {
-    const clash = clashOf(error);
-    throw clash ? clashError(clash) : error;
-  }
-  return handles;
+  const rows = rowsOf(items, handles, digests);
+  const chunks = [...chunksOf(rows)];
+  for (let attempt = 1; ; attempt++)
+    try {
+      if (chunks.length > 1) await writeChunks(place, chunks, rows);
+      else await writeAtOnce(place, rows);
+      return handles;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : '';
+      const [, clash] = /HANDLE_CLASH (p_[a-z2-7]{26})/.exec(message) ?? [];
+      if (clash) throw clashError(clash);
+      // The next statement sees the text that another process has stored meanwhile.
+      if (!message.includes(UNSEEN) || attempt === ATTEMPTS) throw error;
+    }
 }
 
-async function writeAtOnce(
-  place: Place,
-  texts: readonly TextRow[],
-  references: readonly PlacedReference[],
-): Promise<void> {
+/** Each attempt fails only if another process stores one of the texts at the same moment. */
+const ATTEMPTS = 20;
+
+async function writeAtOnce(place: Place, rows: readonly BatchRow[]): Promise<void> {
   const { pool, statements } = place;
-  const [text, reference] = [texts[0] as TextRow, references[0] as PlacedReference];
-  const isOne = texts.length === 1 && references.length === 1;
-  const [row] = await (isOne
-    ? write(pool, statements.putOne, ...valuesOfOne(place, text, reference))
-    : write(pool, statements.putMany, ...valuesOf(place, null, texts, references)));
-  await checkSettled((...sent) => withConnection(pool, (query) => query(...sent)), place, texts, row);
+  await (rows.length === 1
+    ? write(pool, statements.putOne, ...valuesOfOne(place, rows[0] as BatchRow))
+    : write(pool, statements.putMany, ...valuesOf(place, null, rows)));
 }
 
-/** The handle that names another text, if that is why the server refused. */
-function clashOf(error: unknown): Handle | undefined {
-  const [, handle] = /HANDLE_CLASH (p_[a-z2-7]{26})/.exec(error instanceof Error ? error.message : '') ?? [];
-  return handle;
-}
-
-interface TextRow {
+/** A reference. The first one of a text also carries the text. */
+interface BatchRow extends ReferenceRow {
   readonly handle: Handle;
-  readonly place: number;
   readonly digest: string;
-  /** In UTF-8. */
-  readonly bytes: number;
   readonly text: string;
-  /** Of what is stored: see `toBytes`. */
+  /** The size in UTF-8. */
+  readonly bytes: number;
+  /** The stored size: see `toBytes`. -1 if the text is not stored with this row. */
   readonly length: number;
-}
-
-interface PlacedReference extends ReferenceRow {
-  readonly handle: Handle;
+  /** The first place of the text in the batch. */
+  readonly first: number;
+  /** The place of the reference. -1 if it is not stored with this row. */
   readonly place: number;
 }
 
-/** Each text once, in the order of handles: two batches that wait for each other's rows would wait for ever. */
-function textsOf(items: readonly Item[], handles: readonly Handle[], digests: readonly string[]): TextRow[] {
-  const rows = new Map<Handle, TextRow>();
-  items.forEach(({ text }, place) => {
-    const handle = handles[place] as Handle;
-    const digest = digests[place] as string;
-    const known = rows.get(handle);
-    if (known && known.digest !== digest) throw clashError(handle);
-    const bytes = Buffer.byteLength(text);
-    const length = text.isWellFormed() ? bytes : 1 + 2 * text.length;
-    if (!known) rows.set(handle, { handle, place, digest, bytes, text, length });
+/** Each reference once, in the order of handles and keys: two batches would otherwise wait forever for each other's rows. */
+function rowsOf(items: readonly Item[], handles: readonly Handle[], digests: readonly string[]): BatchRow[] {
+  const firsts = new Map<Handle, number>();
+  for (const [place, handle] of handles.entries()) if (!firsts.has(handle)) firsts.set(handle, place);
+  // No spread of objects here: it takes longer than all the rest.
+  const references = items.map(({ text, about }, place) => {
+    return { handle: handles[place] as Handle, reference: toRow(about), text, place };
   });
-  return [...rows.values()].sort((a, b) => compare(a.handle, b.handle));
-}
-
-/** Each reference once, in the order of handles and keys. */
-function referencesOf(items: readonly Item[], handles: readonly Handle[]): PlacedReference[] {
-  const rows = items.map(({ about }, place) => ({ ...toRow(about), handle: handles[place] as Handle, place }));
-  rows.sort((a, b) => compare(a.handle, b.handle) || compare(a.key, b.key) || a.place - b.place);
-  return rows.filter(({ handle, key }, i) => i === 0 || rows[i - 1]?.handle !== handle || rows[i - 1]?.key !== key);
+  references.sort(
+    (a, b) => compare(a.handle, b.handle) || compare(a.reference.key, b.reference.key) || a.place - b.place,
+  );
+  const rows: BatchRow[] = [];
+  let last: BatchRow | undefined;
+  for (const { handle, reference, text, place } of references) {
+    const { key, session, turn, tool } = reference;
+    const digest = digests[place] as string;
+    const isKnown = last?.handle === handle;
+    if (isKnown && last?.digest !== digest) throw clashError(handle);
+    if (isKnown && last?.key === key) continue;
+    const bytes = isKnown ? 0 : Buffer.byteLength(text);
+    const length = isKnown ? -1 : text.isWellFormed() ? bytes : 1 + 2 * text.length;
+    last = { handle, digest, text, bytes, length, first: firsts.get(handle) ?? 0, place, key, session, turn, tool };
+    rows.push(last);
+  }
+  return rows;
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
@@ -98,10 +95,12 @@ const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 const CHUNK_BYTES = 8_000_000;
 const CHUNK_ROWS = 5000;
 
-function* chunksOf(texts: readonly TextRow[]): Generator<TextRow[]> {
-  let chunk: TextRow[] = [];
+/** Texts that one statement stores, without their references. */
+function* chunksOf(rows: readonly BatchRow[]): Generator<BatchRow[]> {
+  let chunk: BatchRow[] = [];
   let bytes = 0;
-  for (const row of texts) {
+  for (const row of rows) {
+    if (row.length < 0) continue;
     if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + row.length > CHUNK_BYTES)) {
       yield chunk;
       chunk = [];
@@ -116,55 +115,48 @@ function* chunksOf(texts: readonly TextRow[]): Generator<TextRow[]> {
 /** All texts before all references, as in one statement: other batches may have other chunks. */
 async function writeChunks(
   place: Place,
-  chunks: readonly (readonly TextRow[])[],
-  references: readonly PlacedReference[],
+  chunks: readonly (readonly BatchRow[])[],
+  rows: readonly BatchRow[],
 ): Promise<void> {
   const { pool, schema, statements } = place;
   const number = `SELECT nextval('"${schema}".batches') AS batch`;
   await inTransaction(pool, number, async (query, begun) => {
     const batch = begun[0]?.batch ?? null;
     for (const chunk of chunks) {
-      const { rows } = await query(statements.putMany.text, ...valuesOf(place, batch, chunk, []));
-      await checkSettled(query, place, chunk, rows[0]);
+      const texts = chunk.map((row) => ({ ...row, place: -1 }));
+      await query(statements.putMany.text, ...valuesOf(place, batch, texts));
     }
-    await query(statements.putMany.text, ...valuesOf(place, batch, [], references));
+    const references = rows.map((row) => ({ ...row, length: -1 }));
+    await query(statements.putMany.text, ...valuesOf(place, batch, references));
   });
 }
 
-/** A text that is neither new nor was there before the statement is one that another batch has written meanwhile. */
-async function checkSettled(query: Query, { schema, tenant }: Place, texts: readonly TextRow[], row: Row | undefined) {
-  if (Number(row?.settled) === texts.length) return;
-  const { rows } = await query(
-    `SELECT handle, encode(digest, 'hex') AS digest FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[])`,
-    tenant,
-    texts.map(({ handle }) => handle),
-  );
-  const digests = new Map(rows.map(({ handle, digest }) => [handle, digest]));
-  for (const { handle, digest } of texts)
-    if ((digests.get(handle) ?? hexOf(digest)) !== hexOf(digest)) throw clashError(handle);
-}
-
-const hexOf = (digest: string): string => Buffer.from(digest, 'latin1').toString('hex');
-
 /** The values of `putOne`. */
-function valuesOfOne(place: Place, row: TextRow, { key, session, turn, tool }: PlacedReference): unknown[] {
-  const digest = Buffer.from(row.digest, 'latin1');
-  const text = [row.handle, digest, row.bytes, toBytes(row.text)];
-  return [place.tenant, place.lock, null, ...text, Buffer.from(key, 'hex'), session, turn, tool];
+function valuesOfOne(place: Place, row: BatchRow): unknown[] {
+  const { handle, digest, bytes, text, key, session, turn, tool } = row;
+  const values = [handle, Buffer.from(digest, 'latin1'), bytes, toBytes(text), Buffer.from(key, 'hex')];
+  return [place.tenant, place.lock, null, ...values, session, turn, tool];
 }
 
 /** The values of `putMany`. Handles, sessions and numbers need no escapes in a list; the JSON of a tool does. */
-function valuesOf(
-  place: Place,
-  batch: string | null,
-  texts: readonly TextRow[],
-  references: readonly PlacedReference[],
-): unknown[] {
-  const bodies = Buffer.allocUnsafe(texts.reduce((sum, { length }) => sum + length, 0));
-  const starts: number[] = [];
-  let end = 0;
-  for (const { text, length } of texts) {
-    starts.push(end + 1);
+function valuesOf(place: Place, batch: string | null, rows: readonly BatchRow[]): unknown[] {
+  const bodies = Buffer.allocUnsafe(rows.reduce((sum, { length }) => sum + Math.max(0, length), 0));
+  let [texts, end] = [0, 0];
+  let [digests, keys, handles, firsts, sizes, starts, lengths, places, sessions, turns, tools] = Array(11).fill('');
+  for (const { handle, digest, text, bytes, length, first, place: at, key, session, turn, tool } of rows) {
+    digests += digest;
+    keys += key;
+    handles += `,${handle}`;
+    firsts += `,${first}`;
+    sizes += `,${bytes}`;
+    starts += `,${end + 1}`;
+    lengths += `,${length}`;
+    places += `,${at}`;
+    sessions += `,"${session}"`;
+    turns += `,${turn}`;
+    tools += tool === '' ? ',""' : `,"${tool.replace(/[\\"]/g, '\\$&')}"`;
+    if (length < 0) continue;
+    texts += 1;
     if (text.isWellFormed()) bodies.write(text, end);
     else toBytes(text).copy(bodies, end);
     end += length;
@@ -173,20 +165,10 @@ function valuesOf(
     place.tenant,
     place.lock,
     batch,
-    Buffer.from(texts.map(({ digest }) => digest).join(''), 'latin1'),
-    listOf(texts.map(({ handle }) => handle)),
-    listOf(texts.map((text) => text.place)),
-    listOf(texts.map(({ bytes }) => bytes)),
-    listOf(starts),
-    listOf(texts.map(({ length }) => length)),
-    Buffer.from(references.map(({ key }) => key).join(''), 'hex'),
-    listOf(references.map(({ handle }) => handle)),
-    listOf(references.map((reference) => reference.place)),
-    listOf(references.map(({ session }) => `"${session}"`)),
-    listOf(references.map(({ turn }) => turn)),
-    listOf(references.map(({ tool }) => `"${tool.replace(/[\\"]/g, '\\$&')}"`)),
+    texts,
+    Buffer.from(digests, 'latin1'),
+    Buffer.from(keys, 'hex'),
+    ...[handles, firsts, sizes, starts, lengths, places, sessions, turns, tools].map((list) => `{${list.slice(1)}}`),
     bodies,
   ];
 }
-
-const listOf = (values: readonly (string | number)[]): string => `{${values.join(',')}}`;

@@ -2,15 +2,15 @@ import type { TurnRecord } from '../store.ts';
 import { inTransaction, write } from './connection.ts';
 import type { Place } from './place.ts';
 
-interface TurnRow {
+interface EncodedTurn {
   readonly session: string;
   readonly turn: number;
   readonly body: Buffer;
 }
 
-/** Each turn once, the last record of it, in the order of the key: two batches never wait for each other's rows. */
-export function turnRows(records: readonly TurnRecord[]): TurnRow[] {
-  const rows = new Map<string, TurnRow>();
+/** The last record of each turn, in the order of the key, so that two batches never wait for each other's rows. */
+export function turnRows(records: readonly TurnRecord[]): EncodedTurn[] {
+  const rows = new Map<string, EncodedTurn>();
   for (const record of records) {
     const { session, turn } = record;
     rows.set(`${session} ${turn}`, { session, turn, body: Buffer.from(JSON.stringify(record)) });
@@ -20,8 +20,8 @@ export function turnRows(records: readonly TurnRecord[]): TurnRow[] {
   );
 }
 
-/** Stores turns: in one statement, or where that would be too large, in several of one transaction. */
-export async function writeTurns(place: Place, rows: readonly TurnRow[]): Promise<void> {
+/** Stores turns: in one statement, or in several of one transaction if that would be too large. */
+export async function writeTurns(place: Place, rows: readonly EncodedTurn[]): Promise<void> {
   const { pool, statements } = place;
   const [first = [], ...more] = [...chunksOf(rows)].map((chunk) => valuesOf(place, chunk));
   if (more.length === 0) await write(pool, statements.putTurns, ...first);
@@ -31,7 +31,7 @@ export async function writeTurns(place: Place, rows: readonly TurnRow[]): Promis
     });
 }
 
-function valuesOf({ tenant }: Place, rows: readonly TurnRow[]): unknown[] {
+function valuesOf({ tenant }: Place, rows: readonly EncodedTurn[]): unknown[] {
   const starts: number[] = [];
   let start = 1;
   for (const { body } of rows) {
@@ -50,8 +50,8 @@ function valuesOf({ tenant }: Place, rows: readonly TurnRow[]): unknown[] {
 
 const CHUNK_BYTES = 8_000_000;
 
-function* chunksOf(rows: readonly TurnRow[]): Generator<TurnRow[]> {
-  let chunk: TurnRow[] = [];
+function* chunksOf(rows: readonly EncodedTurn[]): Generator<EncodedTurn[]> {
+  let chunk: EncodedTurn[] = [];
   let bytes = 0;
   for (const row of rows) {
     if (chunk.length > 0 && bytes + row.body.length > CHUNK_BYTES) {

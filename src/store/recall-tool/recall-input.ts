@@ -5,20 +5,31 @@ import { checkHandle } from '../access.ts';
 
 /** The arguments of the tool `recall`: a handle, and the part that is needed. */
 export interface RecallInput {
+  /** The handle that a placeholder shows: `p_` and 26 letters and digits. */
   readonly handle: string;
+  /** Only lines that match this regular expression, with their numbers. */
   readonly grep?: string | undefined;
+  /** With `grep`: the number of lines around each match. */
   readonly context?: number | undefined;
+  /** With `grep`: capital letters make no difference. */
   readonly ignore_case?: boolean | undefined;
+  /** Only these lines, counted from 1, the last one included. */
   readonly lines?: readonly [from: number, to: number] | undefined;
+  /** Only this many first lines. */
   readonly head?: number | undefined;
+  /** Only this many last lines. */
   readonly tail?: number | undefined;
+  /** The number of characters to skip, to continue in a long answer. */
   readonly offset?: number | undefined;
+  /** The whole text, even if it is longer than an answer usually is. */
   readonly all?: boolean | undefined;
 }
 
-/** The JSON schema of the arguments. Its lists can be changed, because the types of frameworks ask for such lists. */
+/** The JSON schema of the arguments. Its lists are mutable, because the types of frameworks require that. */
 export type RecallParameters = {
+  /** The arguments are one object. */
   type: 'object';
+  /** The schema and the description of each argument. */
   properties: {
     [Name in keyof Required<RecallInput>]: {
       type: 'string' | 'integer' | 'boolean' | 'array';
@@ -32,7 +43,9 @@ export type RecallParameters = {
       maxItems?: number;
     };
   };
+  /** The arguments that a call must have: the handle. */
   required: string[];
+  /** Unknown arguments are refused. */
   additionalProperties: false;
 };
 
@@ -52,7 +65,7 @@ export const recallParameters: RecallParameters = {
       type: 'integer',
       minimum: 0,
       maximum: contextLines,
-      description: 'With grep: so many lines around each match.',
+      description: 'With grep: this many lines around each match.',
     },
     ignore_case: { type: 'boolean', description: 'With grep: capitals and small letters are the same.' },
     lines: {
@@ -62,13 +75,13 @@ export const recallParameters: RecallParameters = {
       maxItems: 2,
       description: 'These lines: [from, to], counted from 1, inclusive.',
     },
-    head: { type: 'integer', minimum: 1, maximum: position, description: 'The first so many lines.' },
-    tail: { type: 'integer', minimum: 1, maximum: position, description: 'The last so many lines.' },
+    head: { type: 'integer', minimum: 1, maximum: position, description: 'This many lines from the start.' },
+    tail: { type: 'integer', minimum: 1, maximum: position, description: 'This many lines from the end.' },
     offset: {
       type: 'integer',
       minimum: 0,
       maximum: position,
-      description: 'Skip so many characters of what was asked for, to go on in a long line.',
+      description: 'Skip this many characters of the part, to continue in a long line.',
     },
     all: { type: 'boolean', description: 'The whole text, also if it is long. Rarely needed.' },
   },

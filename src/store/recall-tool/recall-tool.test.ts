@@ -1,7 +1,7 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
+import { createToolbox, prepareCall, runCall, type Tool } from '../../manager/agent/tools.ts';
 import { messageWriter } from '../../manager/message-writer.ts';
 import type { ToolResult } from '../../manager/tool-call.ts';
-import { createToolbox, prepareCall, runCall, type Tool } from '../../manager/tools.ts';
 import type { FormatName } from '../../message.ts';
 import { isRecallTool } from '../../plan/handles.ts';
 import { createMemoryStore } from '../memory-store.ts';

@@ -7,7 +7,7 @@ import { fromStart, positionIn, restAfter } from './show-part.ts';
 const OUTLINE_CHARS = 1200;
 const FIRST_CHARS = 400;
 const FIRST_LINES = 10;
-/** Lines of the example that shows how to go on. */
+/** Lines of the example that shows how to continue. */
 const EXAMPLE_LINES = 80;
 
 const OTHER_WAYS = '"grep":"error","context":2 to find lines, "all":true for everything';

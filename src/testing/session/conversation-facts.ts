@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../../errors.ts';
 import { chat } from '../../formats/chat.ts';
+import { renderWithBudget } from '../../manager/budget/render-with-budget.ts';
 import { messageWriter } from '../../manager/message-writer.ts';
 import { openCallsOf } from '../../manager/open-calls.ts';
-import { renderWithBudget } from '../../manager/render-with-budget.ts';
 import type { Session } from '../../manager/session/session.ts';
 import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
@@ -15,7 +15,7 @@ import { call, eventsOf, reply, result, type SessionSuite, toolResult, turns, us
 const RESTART =
   '[Session restarted. Session #2. Previous session context was full. Check your workspace files for progress state.]';
 
-/** What happens in a session, and is the same after a crash. */
+/** Tests of everything that happens in a session, before and after a crash. */
 export function conversationFacts({ describe, test, expect, begin, options }: SessionSuite): void {
   describe('restart', () => {
     test('goes on with the task and the last turns, says so, and counts', async () => {
@@ -113,7 +113,7 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
       await session.add(user('the task'), ...turns(3));
       await session.mask(2);
       const [handle = ''] = /p_[a-z2-7]{26}/.exec(JSON.stringify(session.view())) ?? [];
-      // A crash before anything was rendered: the text is stored by who renders.
+      // A crash before anything was rendered: rendering stores the text.
       const again = await crash();
       expect(await store.get(handle)).toBeUndefined();
       await again.render();
@@ -199,7 +199,7 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
   });
 
   describe('a result that comes after a render', () => {
-    test('lifts the cut that was made for messages that now stand elsewhere, and no other', async () => {
+    test('lifts the cut that was made for messages that are now elsewhere, and no other', async () => {
       const budget = { window: 50_000, maxHistoryTokens: 1000, maxOutputTokens: 100 };
       const alone = (session: Session<ChatMessage>) => renderWithBudget(session.view(), { ...budget, format: chat });
       const { session } = await begin({ policy: never() });
@@ -235,7 +235,7 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
         const { session, crash } = await begin();
         await session.add(user('the task'), ...turns(4));
         const changed = change(session);
-        // Long enough for it to begin, and not for a sync to end.
+        // Long enough for the write to begin, and too short for a sync to end.
         for (let i = 0; i < 20; i++) await undefined;
         expect(() => session.manager.maskOldest(1)).toThrow(expect.objectContaining({ code: 'BAD_INPUT' }));
         await changed;
@@ -400,7 +400,7 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
         }
       });
 
-    test('a result that answers nobody is kept as it is', async () => {
+    test('a result that answers no call is kept as it is', async () => {
       const { session } = await begin();
       await session.add(user('the task'), result('nobody', 'x'));
       expect(session.view()).toEqual(session.messages());

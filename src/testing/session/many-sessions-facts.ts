@@ -90,12 +90,12 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       const session = await open({ ...place, id: 'a' });
       await options.abandon(place, 'a');
       expect(await deleteSession({ ...place, id: 'a' })).toBe(true);
-      const anew = await open({ ...place, id: 'a' });
-      await anew.add(user('anew'));
+      const again = await open({ ...place, id: 'a' });
+      await again.add(user('again'));
       await expect(session.add(user('too late'))).rejects.toMatchObject({ code: 'STORE_LOCKED' });
-      await anew.close();
+      await again.close();
       await options.removeSnapshot(place, 'a');
-      expect((await open({ ...place, id: 'a' })).messages()).toEqual([user('anew')]);
+      expect((await open({ ...place, id: 'a' })).messages()).toEqual([user('again')]);
     });
   });
 
@@ -134,7 +134,7 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       expect((await listSessions(place)).map(({ id }) => id)).toEqual(['young']);
     });
 
-    test('leaves a session there that somebody goes on with while others are swept', async () => {
+    test('keeps a session that continues while others are swept', async () => {
       const options = await placeWith('old');
       const place = await findPlace('sweepSessions', options);
       const [listed] = await place.list();
@@ -161,7 +161,7 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       await session.close();
     });
 
-    test('leaves open calls as they are: somebody may come back for them', async () => {
+    test('leaves open calls as they are: a caller may come back for them', async () => {
       const place = await options.newPlace();
       const session = await open({ ...place, id: 'a', now: () => 0 });
       await session.add(user('the task'), call('c1'));

@@ -5,7 +5,7 @@ import { handleOf } from '../../store/handle.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { call, eventsOf, reply, result, type SessionSuite, turns, user } from './session-suite.ts';
 
-/** What is there when a session is opened, shown and rendered. */
+/** Tests of opening, showing and rendering a session. */
 export function openingFacts({ describe, test, expect, open, begin, options }: SessionSuite): void {
   describe('a session', () => {
     test('has its messages again when it is opened again', async () => {
@@ -163,7 +163,7 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
       await session.close();
     });
 
-    test('finds in the store what a snapshot says is hidden, though nobody rendered before the crash', async () => {
+    test('finds in the store what a snapshot says is hidden, though nothing was rendered before the crash', async () => {
       const store = createMemoryStore();
       const { session, crash } = await begin({ store, policy: slidingWindow({ turns: 1 }), snapshotEvery: 2 });
       await session.add(user('the task'), ...turns(4));
@@ -198,7 +198,7 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
       for (const message of turns(30)) await session.add(message);
       const first = await session.render(budget);
       expect(first.omitted).toBeGreaterThan(0);
-      // It still fits, though it is above what a new cut would go down to.
+      // It still fits, though it is above the target of a new cut.
       await session.add(...turns(2, { from: 30 }));
       const second = await session.render(budget);
       expect(second.messages.slice(0, first.messages.length)).toEqual(first.messages);
@@ -250,7 +250,7 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
       await again.close();
     });
 
-    test('is bounded also where nobody ever replies', async () => {
+    test('is bounded even if there is no reply', async () => {
       const session = await open({ ...(await options.newPlace()), id: 'chat', maxInputTokens: 1000 });
       for (let i = 0; i < 250; i++) await session.add(user(`message ${i}`));
       expect(session.messages().length).toBeLessThanOrEqual(100);

@@ -9,7 +9,7 @@ import type { Policy } from '../../plan/policy.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { call, reply, type SessionSuite, toolResult, user } from './session-suite.ts';
 
-/** Conversations at random, killed, and opened again. */
+/** Random conversations, killed and opened again. */
 export function recoveryFacts({ describe, test, expect, begin, options }: SessionSuite): void {
   for (const name of Object.keys(policies))
     describe(`a session under ${name} that is killed`, () => {
@@ -59,7 +59,7 @@ export const policies: Readonly<Record<string, () => Policy>> = {
   never,
 };
 
-/** A conversation at random: turns with one call or more, words of the user between and in the midst of them, masks, restarts, compactions. */
+/** A random conversation: turns with one or more calls, user messages between and inside them, masks, restarts, compactions. */
 export async function converse(session: Session<ChatMessage>, random: () => number): Promise<void> {
   let number = 0;
   const text = (): string => `${number++} ${'some words of it\n'.repeat(Math.floor(random() ** 2 * 120))}`;
@@ -82,7 +82,7 @@ export async function converse(session: Session<ChatMessage>, random: () => numb
   await session.log({ type: 'error', message: 'so that all is written' });
 }
 
-/** All that a session amounts to. */
+/** The whole state of a session. */
 export const stateOf = (session: Session<ChatMessage>): object => ({
   messages: session.messages(),
   view: session.view(),

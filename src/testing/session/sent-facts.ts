@@ -9,7 +9,7 @@ import { call, eventsOf, reply, result, type SessionSuite, turns, user } from '.
 const WINDOW = { window: 200_000, maxHistoryTokens: 0 };
 const MINUTE = 60_000;
 
-/** What is sent of a conversation, and stays sent after a crash: results on arrival, cold caches, summaries, turns. */
+/** Tests of what is sent, and stays the same after a crash: results on arrival, cold caches, summaries, turns. */
 export function sentFacts({ describe, test, expect, begin, options }: SessionSuite): void {
   describe('results on arrival', () => {
     const text = file('a');
@@ -185,7 +185,7 @@ export function sentFacts({ describe, test, expect, begin, options }: SessionSui
         [1, 'read_file {"path":"src/c0.ts"}', undefined],
         [2, 'read_file {"path":"src/c1.ts"}', undefined],
         [3, 'read_file {"path":"src/c2.ts"}', undefined],
-        // The next session begins with what was carried over.
+        // The next session begins with the carried-over turns.
         [4, '', 'the task'],
         [5, 'read_file {"path":"src/c2.ts"}', 'go on'],
         [6, 'done', undefined],
@@ -196,7 +196,7 @@ export function sentFacts({ describe, test, expect, begin, options }: SessionSui
   });
 }
 
-/** A file whose lines are unlike each other. */
+/** A file whose lines all differ. */
 const file = (name: string, lines = 60): string =>
   Array.from({ length: lines }, (_, i) => `export const ${name}${i} = compute('${name}', ${i * 7919});`).join('\n');
 

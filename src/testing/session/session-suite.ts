@@ -1,14 +1,17 @@
-import { openSession } from '../../manager/open-session.ts';
 import type { SessionPlaceOptions } from '../../manager/session/find-place.ts';
+import { openSession } from '../../manager/session/open-session.ts';
 import type { Session, SessionEvent, SessionOptions } from '../../manager/session/session.ts';
 import type { ToolResult } from '../../manager/tool-call.ts';
 import type { ChatMessage } from '../../message.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
 
-/** What the suite needs of an assertion library: vitest's and Jest's `expect` have it. */
+/** The part of an assertion library that the suite needs. `expect` of vitest and Jest have it. */
 export interface SessionExpect {
+  /** Begins an assertion. */
   (actual: unknown): Matchers & { readonly rejects: AsyncMatchers };
+  /** Matches an object with these fields. */
   objectContaining(expected: object): unknown;
+  /** Matches a text. */
   stringMatching(expected: RegExp): unknown;
 }
 
@@ -34,17 +37,21 @@ interface AsyncMatchers {
 
 /** The test runner's own functions, so that the suite runs under any of them. */
 export interface SessionTestFunctions {
+  /** Groups tests under a name. */
   describe(name: string, body: () => void): unknown;
+  /** Declares a test, with the time it may take. */
   it(name: string, body: () => Promise<void>, timeoutMs?: number): unknown;
+  /** Checks a value. */
   readonly expect: SessionExpect;
 }
 
 /** Where the sessions to test live. */
 export interface SessionConformanceOptions {
+  /** The place, as the names of the tests show it. */
   readonly name: string;
   /** A place that no other test uses. */
   newPlace(): Promise<SessionPlaceOptions>;
-  /** Lets others open a session whose process has not closed it, as if that process had been silent for long. */
+  /** Lets others open a session that its process has not closed, as if that process had been silent for long. */
   abandon(place: SessionPlaceOptions, id: string): Promise<void>;
   /** Removes the snapshot of a session, if there is one. */
   removeSnapshot(place: SessionPlaceOptions, id: string): Promise<void>;
@@ -52,22 +59,22 @@ export interface SessionConformanceOptions {
   setWritten(place: SessionPlaceOptions, id: string, at: Date): Promise<void>;
   /** Changes a byte of a stored event. */
   damageEvent(place: SessionPlaceOptions, id: string, seq: number): Promise<void>;
-  /** How many conversations at random each policy is tried with; 2 if not given. */
+  /** The number of random conversations for each policy. @default 2 */
   readonly runs?: number;
-  /** How long a test may take. */
+  /** How long a test may take. @default 30000 */
   readonly timeoutMs?: number;
 }
 
 type Chat = Session<ChatMessage>;
 type ChatOptions = Partial<SessionOptions<ChatMessage>>;
 
-/** What the tests work with: every session that a test opened is closed when it ends. */
+/** The functions of the tests. Every session that a test opened is closed when the test ends. */
 export interface SessionSuite extends Pick<SessionTestFunctions, 'describe' | 'expect'> {
   readonly options: SessionConformanceOptions;
   test(fact: string, body: () => Promise<void>): void;
   /** Opens a session. */
   open(options: SessionOptions<ChatMessage>): Promise<Chat>;
-  /** Begins a session at a place of its own. `crash` opens it again as after a crash. */
+  /** Begins a session at its own place. `crash` opens it again as after a crash. */
   begin(options?: ChatOptions): Promise<Begun>;
 }
 
@@ -84,7 +91,7 @@ export function createSuite(functions: SessionTestFunctions, options: SessionCon
     opened.push(session);
     return session;
   };
-  // One that was taken over, or failed on purpose, cannot write a snapshot.
+  // A session that was taken over, or failed on purpose, cannot write a snapshot.
   const closeAll = (): Promise<unknown> => Promise.allSettled(opened.splice(0).map((session) => session.close()));
   return {
     ...functions,
@@ -129,14 +136,14 @@ export const result = (id: string, content: string, name = 'read_file'): ChatMes
   toolCallId: id,
 });
 
-/** What a tool answered, for `session.answer`. */
+/** A tool result for `session.answer`. */
 export const toolResult = (id: string, text: string, name = 'read_file'): ToolResult => ({
   call: { id, name, arguments: {} },
   text,
   isError: false,
 });
 
-/** A call and its result, so many times. */
+/** `count` calls with their results. */
 export const turns = (count: number, { from = 0, lines = 40 } = {}): ChatMessage[] =>
   Array.from({ length: count }, (_, i) => i + from).flatMap((i) => [
     call(`c${i}`),

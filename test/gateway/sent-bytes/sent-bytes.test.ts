@@ -4,8 +4,15 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { readRuns } from '../../../src/lab/readers/read-runs.ts';
 import { CORPUS, corpusHistories, hasCorpus } from '../../support/corpus.ts';
-import { type DialectName, dialects, nativeRequestsOf, type RunRequest, repliesIn, requestsOf } from './requests.ts';
-import { sendRun, type VariantName, variants } from './send-run.ts';
+import {
+  type DialectName,
+  dialects,
+  nativeRequestsOf,
+  type RunRequest,
+  repliesIn,
+  requestsOf,
+} from '../../support/gateway/sent-bytes/requests.ts';
+import { sendRun, type VariantName, variants } from '../../support/gateway/sent-bytes/send-run.ts';
 
 /**
  * A line for each run and API: a hash of all that was sent, for each variant. `npm run sent-bytes` checks every run,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
-import { startGateway } from '../gateway.ts';
-import { anthropicMessages, type Json, marked, output } from '../requests.test-data.ts';
-import { startUpstream } from '../upstream.ts';
-import { describeWire } from './suite.ts';
+import { startGateway } from '../../support/gateway/gateway.ts';
+import { anthropicMessages, type Json, marked, output } from '../../support/gateway/requests.ts';
+import { startUpstream } from '../../support/gateway/upstream.ts';
+import { describeWire } from '../../support/gateway/wire-suite.ts';
 
 const MODELS = '/v1/projects/my-project/locations/europe-west1/publishers/anthropic/models';
 const MODEL = 'claude-sonnet-4-5@20250929';

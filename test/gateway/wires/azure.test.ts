@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { createGateway, listen } from '../../../src/gateway/index.ts';
 import { slidingWindow } from '../../../src/index.ts';
-import { startGateway } from '../gateway.ts';
-import { type Json, output } from '../requests.test-data.ts';
-import { startUpstream } from '../upstream.ts';
-import { describeWire } from './suite.ts';
+import { startGateway } from '../../support/gateway/gateway.ts';
+import { type Json, output } from '../../support/gateway/requests.ts';
+import { startUpstream } from '../../support/gateway/upstream.ts';
+import { describeWire } from '../../support/gateway/wire-suite.ts';
 
 const read = (turn: number) => ({ name: 'read_file', arguments: `{"path":"src/${turn}.ts"}` });
 const data = (value: Json): string => `data: ${JSON.stringify(value)}\n\n`;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
-import type { Json } from '../requests.test-data.ts';
-import { describeWire } from './suite.ts';
+import type { Json } from '../../support/gateway/requests.ts';
+import { describeWire } from '../../support/gateway/wire-suite.ts';
 
 const data = (value: Json): string => `data: ${JSON.stringify(value)}\n\n`;
 

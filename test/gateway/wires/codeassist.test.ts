@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
-import { Desk, type Json, output } from '../requests.test-data.ts';
-import { describeWire } from './suite.ts';
+import { Desk, type Json, output } from '../../support/gateway/requests.ts';
+import { describeWire } from '../../support/gateway/wire-suite.ts';
 
 const contentsOf = (body: Json): Json[] => (body.request as { contents: Json[] }).contents;
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { slidingWindow } from '../../../src/index.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
-import { startGateway } from '../gateway.ts';
-import { recordsOf } from '../held.ts';
-import { type Json, output } from '../requests.test-data.ts';
-import { startUpstream } from '../upstream.ts';
+import { startGateway } from '../../support/gateway/gateway.ts';
+import { recordsOf } from '../../support/gateway/held.ts';
+import { type Json, output } from '../../support/gateway/requests.ts';
+import { startUpstream } from '../../support/gateway/upstream.ts';
 
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAZAAAAEsCAIAAABi1XKVAAAAA'.padEnd(4000, 'A');
 const image = { inlineData: { mimeType: 'image/png', data: PNG } };

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { priceLists } from '../../../src/plan/prices.ts';
 import { countTokens } from '../../../src/tokens/count-tokens.ts';
-import { startGateway } from '../gateway.ts';
-import { recordsOf } from '../held.ts';
-import { type Json, output } from '../requests.test-data.ts';
-import { startUpstream } from '../upstream.ts';
-import { describeWire } from './suite.ts';
+import { startGateway } from '../../support/gateway/gateway.ts';
+import { recordsOf } from '../../support/gateway/held.ts';
+import { type Json, output } from '../../support/gateway/requests.ts';
+import { startUpstream } from '../../support/gateway/upstream.ts';
+import { describeWire } from '../../support/gateway/wire-suite.ts';
 
 const COUNTS = { total_duration: 5e9, prompt_eval_count: 1000, prompt_eval_duration: 1e9, eval_count: 7 };
 

@@ -6,10 +6,10 @@ import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { apis } from '../../../src/gateway/wire/index.ts';
 import { type Provider, providerNames, providers, speaks } from '../../../src/gateway/wire/providers.ts';
 import { configJsonSchema } from '../../../src/manager/config/config-schema.ts';
+import { startGateway } from '../../support/gateway/gateway.ts';
+import { recordsOf } from '../../support/gateway/held.ts';
+import { startUpstream } from '../../support/gateway/upstream.ts';
 import { ROOT } from '../../support/modules.ts';
-import { startGateway } from '../gateway.ts';
-import { recordsOf } from '../held.ts';
-import { startUpstream } from '../upstream.ts';
 
 interface Section {
   readonly properties: Readonly<Record<string, Section>>;

@@ -131,18 +131,26 @@ class PostgresPlace implements SessionPlace {
       if (events !== undefined && Number(row.last_seq) > events) return false;
       this.#checkFree(id, row);
       wasThere = true;
-      return inTransaction(pool, 'SELECT 1', async (query) => {
+      const isDeleted = await inTransaction(pool, 'SELECT 1', async (query) => {
+        // The writer may have been heard of since: the statement looks again, at the row as it is.
         const { rows } = await query(
-          `DELETE FROM "${schema}".sessions WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+          `DELETE FROM "${schema}".sessions WHERE tenant = $1 AND id = $2 AND writer = $3
+             AND (holder IS NULL OR holder = $4 OR leased_until < clock_timestamp())
+             AND ($5::bigint IS NULL OR last_seq <= $5) RETURNING 1 AS one`,
           tenant,
           id,
           row.writer,
+          isGone(row.holder) ? row.holder : '',
+          events ?? null,
         );
-        if (rows.length === 0) throw lockedError(id, undefined, this.#rows.leaseMs);
         // A separate statement, so that it sees every event that the previous writer appended.
-        await query(`DELETE FROM "${schema}".session_events WHERE tenant = $1 AND session = $2`, tenant, id);
-        return true;
+        if (rows.length > 0)
+          await query(`DELETE FROM "${schema}".session_events WHERE tenant = $1 AND session = $2`, tenant, id);
+        return rows.length > 0;
       });
+      // The next attempt sees why: the session is in use, has more events, or is gone.
+      if (!isDeleted) throw repeated();
+      return true;
     });
   }
 
@@ -228,7 +236,7 @@ const isGone = (holder: string | null | undefined): boolean =>
   isKnownGone(readWriter(holder) as Parameters<typeof isKnownGone>[0]);
 
 /** Looks like a serialization failure, so the statement is sent again. */
-const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });
+const repeated = (): Error => Object.assign(new Error('another process was faster'), { code: '40001' });
 
 function toInfo({ id, format, status, number, last_seq, last_time }: Row): SessionInfo {
   return {

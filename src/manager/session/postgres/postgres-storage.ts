@@ -1,9 +1,10 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { sessionLimits } from '../../../limits.ts';
 import { inTransaction, type Query, type Row, withConnection } from '../../../store/postgres/connection.ts';
-import { parseEvent, toLine } from '../event-line.ts';
-import type { ReadEventsOptions } from '../read-events.ts';
-import type { Recovered } from '../replay.ts';
+import type { ReadEventsOptions } from '../disk/read-events.ts';
+import { parseEvent, toLine } from '../log/event-line.ts';
+import type { Recovered } from '../log/replay.ts';
+import { snapshotText } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import { changesBy, type SessionInfo } from '../session-info.ts';
 import type {
@@ -16,7 +17,6 @@ import type {
   SessionStorage,
   SnapshotOf,
 } from '../session-storage.ts';
-import { snapshotText } from '../snapshot.ts';
 import { eventsOf } from './read-rows.ts';
 import { type KnownRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';

@@ -1,10 +1,10 @@
 import { PalimpsestError } from '../../../errors.ts';
-import type { Conversation, ConversationState } from '../conversation.ts';
-import { Damage } from '../damage.ts';
-import type { Place } from '../place.ts';
-import { messagesOf, noteDamage, type Recovered, Replay } from '../replay.ts';
+import type { Conversation, ConversationState } from '../conversation/conversation.ts';
+import { Damage } from '../log/damage.ts';
+import { type Recovered, Replay } from '../log/replay.ts';
+import { restoreSnapshot, seqOfKey } from '../log/restore-snapshot.ts';
+import { readSnapshotText, type Snapshot } from '../log/snapshot.ts';
 import type { RecoverOptions } from '../session-storage.ts';
-import { readSnapshotText, type Snapshot } from '../snapshot.ts';
 import { type EventRow, rowsAfter, rowsOf } from './read-rows.ts';
 import type { SessionRows } from './session-rows.ts';
 
@@ -63,11 +63,9 @@ async function startOf<M>(rows: SessionRows, id: string, checkpointSeq: number):
   const [checkpoint] = checkpointSeq > 0 ? await rowsOf<M>(rows, id, [checkpointSeq]) : [];
   if (checkpoint?.event?.type !== 'checkpoint') return { seq: 0, rows: [] };
   const { messages } = checkpoint.event.state as ConversationState<M>;
-  const kept = await rowsOf<M>(rows, id, messages.map(seqOf));
+  const kept = await rowsOf<M>(rows, id, messages.map(seqOfKey));
   return { seq: checkpointSeq, rows: [...kept, checkpoint] };
 }
-
-const seqOf = (key: string): number => Number.parseInt(key, 10);
 
 interface Loaded<M> {
   readonly snapshot?: Snapshot<M>;
@@ -88,11 +86,13 @@ async function loadSnapshot<M>(
     return unusable(error as Error);
   }
   // Outside the try block: after a failed connection, reading all events makes no sense.
-  const found = await rowsOf<M>(rows, id, [snapshot.seq, ...snapshot.messages.map(([key]) => seqOf(key))]);
+  const found = await rowsOf<M>(rows, id, [snapshot.seq, ...snapshot.messages.map(([key]) => seqOfKey(key))]);
+  const bySeq = new Map(found.map((row) => [row.seq, row.event ?? ('damaged' as const)]));
   try {
-    const { messages, damage } = findMessages(new Map(found.map((row) => [row.seq, row])), snapshot);
-    const state = { ...snapshot.state, messages: snapshot.messages.map(([key]) => key) };
-    conversation.load(state, (key) => messages.get(key));
+    const damage = restoreSnapshot(conversation, snapshot, {
+      holding: (key) => bySeq.get(seqOfKey(key)),
+      last: () => bySeq.get(snapshot.seq),
+    });
     return { snapshot, damage };
   } catch (error) {
     conversation.clear();
@@ -104,27 +104,6 @@ const unusable = (error: Error): { damage: Damage; problem: string } => ({
   damage: new Damage(),
   problem: `the snapshot cannot be used: ${error.message}`,
 });
-
-/** The sound messages of a snapshot. Throws if the snapshot was made from other events. */
-function findMessages<M>(
-  found: ReadonlyMap<number, EventRow<M>>,
-  { seq, messages, damage: known }: Snapshot<M>,
-): { readonly messages: ReadonlyMap<string, { message: M; place: Place }>; readonly damage: Damage } {
-  const damage = new Damage();
-  if (known) damage.add(known);
-  const sound = new Map<string, { message: M; place: Place }>();
-  for (const [key, place] of messages) {
-    const row = found.get(seqOf(key));
-    const message = messagesOf(row?.event).find((other) => other.key === key)?.message;
-    if (message !== undefined) sound.set(key, { message, place });
-    else if (row && !row.event) noteDamage(damage, row.seq);
-    else throw new Error(`expected message ${key} in event ${seqOf(key)}`);
-  }
-  const last = found.get(seq);
-  if (!last) throw new Error(`expected event ${seq}, which it covers, but it is not there`);
-  if (!last.event) noteDamage(damage, seq);
-  return { messages: sound, damage };
-}
 
 function noEvents(id: string): PalimpsestError {
   return new PalimpsestError(

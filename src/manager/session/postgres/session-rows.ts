@@ -38,7 +38,7 @@ export function lockedError(id: string, writer: Writer | undefined, freeInMs: nu
 }
 
 export function lostError(id: string, writer: Writer | undefined): PalimpsestError {
-  const how = writer ? `${nameOf(writer)} has taken it over` : 'it was taken over, and closed or deleted';
+  const how = writer ? `${nameOf(writer)} has taken it over` : 'it was deleted, or taken over and closed';
   return new PalimpsestError(
     'STORE_LOCKED',
     `Expected to hold the session ${id} for writing but ${how}; this write is not acknowledged, open it again to go on`,

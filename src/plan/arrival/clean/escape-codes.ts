@@ -1,6 +1,6 @@
 /**
- * Strips the escape codes of terminals: colours, cursor movement, titles, links. An ESC that begins no code goes too, so
- * that what is left can never join to form a new code.
+ * Strips the escape codes of terminals: colours, cursor movement, titles, links. An ESC without a code is removed too, so that the rest can
+ * never join to form a new code.
  */
 export function stripEscapeCodes(text: string): string {
   return text.includes('\u001b') ? text.replace(ESCAPE_CODE, '') : text;

@@ -1,6 +1,6 @@
 /**
  * A text that is JSON as a whole, without white space, and with lists of objects that have the same keys as columns and rows:
- * `{"list of objects with the keys":["id","name"],"values":[[1,"a"],[2,"b"],[3,"c"]]}`. Undefined where a text is not JSON.
+ * `{"list of objects with the keys":["id","name"],"values":[[1,"a"],[2,"b"],[3,"c"]]}`. Undefined if a text is not JSON.
  * Numbers and strings stay as they are written: `1.0`, `1e400` and `12345678901234567890` have no equal in JavaScript.
  */
 export function compactJson(text: string): string | undefined {
@@ -62,7 +62,7 @@ interface Open {
   readonly isList: boolean;
   readonly keys: string[];
   readonly values: Value[];
-  /** A value in it has columns: its text is no longer that of the source. */
+  /** Whether a value in it has columns: its text then differs from the source. */
   hasColumns: boolean;
 }
 

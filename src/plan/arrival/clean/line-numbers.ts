@@ -1,10 +1,9 @@
 import { endOfLine, Rewriting } from './rewriting.ts';
 
 /**
- * Strips the blanks before line numbers: `     7→text`, or with a tab behind the number. A tab before it is a column of its own.
- * A file may hold numbers and tabs of its own, so with
- * `onlyRising` a number before a tab is a line number only if it is one more than that of the line above, or one less than
- * that of the line below.
+ * Strips the blanks before line numbers: `     7→text`, or with a tab after the number. A tab before it is a separate column. A file may
+ * hold numbers and tabs itself. So with `onlyRising`, a number before a tab is a line number only if it is one more than that of the line
+ * above, or one less than that of the line below.
  */
 export function unpadLineNumbers(text: string, { onlyRising }: { readonly onlyRising: boolean }): string {
   if (!text.includes('\t') && !text.includes('→')) return text;
@@ -29,7 +28,7 @@ export function unpadLineNumbers(text: string, { onlyRising }: { readonly onlyRi
 
 const MOST_DIGITS = 9;
 
-/** The number that a line begins with, before an arrow or a tab; not a number where there is none. */
+/** The number that a line begins with, before an arrow or a tab; NaN if there is none. */
 function numberAt(text: string, start: number): number {
   const from = endOfBlanks(text, start);
   let number = 0;
@@ -46,7 +45,7 @@ function endOfBlanks(text: string, start: number): number {
   return end;
 }
 
-/** More digits than a line number has are not looked at. */
+/** Stops after as many digits as a line number may have. */
 function endOfDigits(text: string, start: number): number {
   let end = start;
   while (end - start <= MOST_DIGITS && isDigit(text.charCodeAt(end))) end += 1;

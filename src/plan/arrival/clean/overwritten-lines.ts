@@ -2,9 +2,9 @@ import { columnsOf } from './columns.ts';
 import { stripEscapeCodes } from './escape-codes.ts';
 
 /**
- * Of a line that was overwritten with carriage returns, keeps the last state, and earlier ones that are longer than all behind
- * them: a terminal still shows their ends, unless a code has erased them. A code that moves the cursor elsewhere begins another
- * line. `\r\n` stays a line end.
+ * For a line that was overwritten with carriage returns, keeps the last state, and earlier states that are longer than all after them: a
+ * terminal still shows their ends, unless a code has erased them. A code that moves the cursor elsewhere begins another line. `\r\n` stays a
+ * line end.
  */
 export function keepLastStates(text: string): string {
   const isOverwritten = text.includes('\r') && /\r(?!\n)/.test(text);
@@ -35,13 +35,13 @@ function statesShown(row: string): string {
   return kept.reverse().join('\r') + (end < row.length ? '\r' : '');
 }
 
-/** A tab and other control characters leave text below them as it is. */
+/** A tab and other control characters do not overwrite text. */
 function columnsCovered(text: string): number {
   const control = text.search(CONTROL);
   return columnsOf(control < 0 ? text : text.slice(0, control));
 }
 
-/** Before the returns at its end. */
+/** The position before the returns at its end. */
 function endOfStates(line: string): number {
   let end = line.length;
   while (line.charCodeAt(end - 1) === RETURN) end -= 1;

@@ -1,11 +1,12 @@
 import { Rewriting, startsOfLines } from './rewriting.ts';
 
 /**
- * Folds three or more equal blocks of 1 to 8 lines into one block and a line `[the 2 lines above 5 more times]`. A text that
- * holds such a line already is left alone, so the lines of this rule always mean the same.
+ * Folds three or more equal blocks of 1 to 8 lines into one block and a line `[the 2 lines above 5 more times]`. A text that already has such
+ * a line is left alone, so the lines of this rule always mean the same.
  */
 export function foldRepeatedBlocks(text: string): string {
   const starts = startsOfLines(text);
+  if (!hasRepeatedBlock(text, starts)) return text;
   const count = starts.length - 1;
   const kept = new Rewriting(text);
   for (let line = 0; line < count; ) {
@@ -33,6 +34,24 @@ interface Block {
 
 const foldLine = ({ size, times }: Block): string =>
   `[the ${size === 1 ? 'line' : `${size} lines`} above ${times - 1} more times]`;
+
+/**
+ * Whether there are three equal blocks in a row: twice as many lines as a block has are equal to those that come a block later. One
+ * line out of that many is compared first.
+ */
+function hasRepeatedBlock(text: string, starts: readonly number[]): boolean {
+  const count = starts.length - 1;
+  for (let size = 1; size <= MOST_LINES; size++) {
+    const step = (FEWEST_BLOCKS - 1) * size;
+    for (let line = step - 1; line + size < count; line += step) {
+      if (!areEqual(text, starts, line, line + size)) continue;
+      let first = line;
+      while (first > 0 && line - first < step && areEqual(text, starts, first - 1, first - 1 + size)) first -= 1;
+      if (timesInARow(text, starts, first, size) >= FEWEST_BLOCKS) return true;
+    }
+  }
+  return false;
+}
 
 /** The block at this line that saves the most characters; the shortest of equals. */
 function bestBlock(text: string, starts: readonly number[], line: number): Block | undefined {

@@ -1,4 +1,6 @@
-/** A text of which some parts are replaced, from its beginning to its end. All between them is copied once. */
+import { rememberedLast } from '../../tool-kind/remembered.ts';
+
+/** A text in which parts are replaced, from start to end. Everything between them is copied once. */
 export class Rewriting {
   readonly #text: string;
   readonly #parts: string[] = [];
@@ -28,10 +30,10 @@ export function endOfLine(text: string, from: number): number {
   return newline < 0 ? text.length : newline;
 }
 
-/** The start of each line, and the position where a line after the last would start. */
-export function startsOfLines(text: string): number[] {
+/** The start of each line, and the position where a line after the last would start. Several rules ask about the same text. */
+export const startsOfLines = rememberedLast((text): readonly number[] => {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
   starts.push(text.length + 1);
   return starts;
-}
+});

@@ -1,12 +1,12 @@
 import { endOfLine, Rewriting } from './rewriting.ts';
 
 /**
- * Writes the path of consecutive `path:line:text` lines once, as a line `path:` above `line:text`. A text that has such lines
- * already is left alone, so every `line:text` belongs to the path above it.
+ * Writes the path of consecutive `path:line:text` lines once, as a line `path:` above `line:text`. A text that already has such lines is left
+ * alone, so every `line:text` belongs to the path above it.
  */
 export function writePathsOnce(text: string): string {
   const kept = new Rewriting(text);
-  // From colon to colon: most lines have none, or no number behind it.
+  // From colon to colon: most lines have none, or no number after it.
   for (let colon = text.indexOf(':'); colon >= 0; ) {
     const { path, start } = pathBefore(text, colon);
     let next = endOfLine(text, Math.max(colon, start)) + 1;

@@ -1,0 +1,4 @@
+import { clineLogs } from '../../../test/support/logs/cline.ts';
+import { describeReader } from '../../../test/support/logs/reader-suite.ts';
+
+describeReader('cline', clineLogs());

@@ -1,0 +1,363 @@
+import type { Cut } from '../../../plan/held-cut.ts';
+import type { SummaryRequest } from '../../../plan/summary.ts';
+import type { SummaryLog } from '../../../store/summary-log.ts';
+import { sizeOfMessages } from '../../budget/sizes.ts';
+import { trimMessages } from '../../budget/trim-messages.ts';
+import { openCallsOf } from '../../open-calls.ts';
+import type { ToolCall } from '../../tool-call.ts';
+import type { Place } from '../log/place.ts';
+import type { EventBody, SessionEvent, SessionStatus } from '../session-event.ts';
+import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
+
+/** A message, its key (`12` for the message of event 12, `12.0` for the first of several in one event), and its event's place. */
+interface Entry<M> {
+  readonly key: string;
+  readonly message: M;
+  readonly place: Place;
+}
+
+/** The last provider count, and the size of the view at that time. Completion tokens are the sum since the last restart. */
+export interface KnownUsage {
+  readonly prompt_tokens: number;
+  readonly view_tokens?: number | undefined;
+  readonly completion_tokens: number;
+}
+
+export interface Approval {
+  readonly tool: string;
+  readonly arguments?: unknown;
+}
+
+/** The state that the events add up to, as data. Messages are listed by their keys. */
+export interface ConversationState<M> extends Omit<SentState<M>, 'keys'> {
+  readonly number: number;
+  readonly status: SessionStatus;
+  readonly turns: number;
+  /** 0 if not given. */
+  readonly turns_before?: number;
+  readonly total_masked: number;
+  readonly winding_down: boolean;
+  readonly usage?: KnownUsage;
+  readonly cut?: Cut;
+  /** The event that started the last run. */
+  readonly run_start?: number;
+  /** The number of failed summaries in a row. */
+  readonly summary_failures?: number;
+  readonly approvals: Readonly<Record<string, Approval>>;
+  readonly skipped: Readonly<Record<string, string>>;
+  readonly messages: readonly string[];
+  /** Messages that the policy leaves out of requests. */
+  readonly left_out: readonly string[];
+  /** The time of the last reply. */
+  readonly replied?: string;
+}
+
+export interface ConversationOptions<M> extends Omit<ViewOptions<M>, 'summarize'> {
+  /** The summaries of this conversation, if the caller's function writes them. */
+  readonly summaries?: SummaryLog | undefined;
+  /** The most messages in memory. */
+  readonly limit: number;
+}
+
+type Folds<M> = {
+  readonly [T in EventBody<M>['type']]?: (event: Extract<SessionEvent<M>, { readonly type: T }>, place: Place) => void;
+};
+
+/** The fold of a session's events: the messages since the last restart, and what would be sent of them. */
+export class Conversation<M> {
+  readonly #options: ConversationOptions<M>;
+  #entries: Entry<M>[] = [];
+  #messages: readonly M[] | undefined;
+  #view: SessionView<M>;
+  #approvals = new Map<string, Approval>();
+  #skipped = new Map<string, string>();
+  number = 1;
+  status: SessionStatus = 'active';
+  turns = 0;
+  /** The number of turn 0 of this conversation: one more than all turns before the last restart. */
+  turnsBefore = 0;
+  totalMasked = 0;
+  usage: KnownUsage | undefined;
+  isWindingDown = false;
+  cut: Cut | undefined;
+  /** The time of the last reply. */
+  replied: string | undefined;
+  #runStart: number | undefined;
+
+  constructor(options: ConversationOptions<M>) {
+    this.#options = options;
+    this.#view = new SessionView({ ...options, summarize: options.summaries?.find });
+  }
+
+  get view(): SessionView<M> {
+    return this.#view;
+  }
+
+  messages(): readonly M[] {
+    this.#messages ??= Object.freeze(this.#entries.map(({ message }) => message));
+    return this.#messages;
+  }
+
+  /** Whether the next message may make turns leave memory. */
+  get isFull(): boolean {
+    return this.#entries.length >= this.#options.limit;
+  }
+
+  /** The positions of the events that hold the messages in memory, oldest first. */
+  places(): readonly (readonly [key: string, place: Place])[] {
+    return this.#entries.map(({ key, place }) => [key, place]);
+  }
+
+  /** Updates the positions of events after a compaction. */
+  moved(to: (place: Place) => Place): void {
+    this.#entries = this.#entries.map((entry) => ({ ...entry, place: to(entry.place) }));
+  }
+
+  apply(event: SessionEvent<M>, place: Place): void {
+    // Event types can be any name, also that of an inherited property such as `toString`.
+    if (!Object.hasOwn(this.#folds, event.type)) return;
+    const fold = this.#folds[event.type] as ((event: SessionEvent<M>, place: Place) => void) | undefined;
+    fold?.(event, place);
+  }
+
+  readonly #folds: Folds<M> = {
+    session_start: ({ arrival }) => {
+      this.#view.beginArrival(arrival);
+    },
+    arrival: ({ clean, references, shell_output, truncate, truncation }) => {
+      this.#view.beginArrival({ clean, references, shell_output, truncate, truncation });
+    },
+    arrival_skipped: ({ results }) => {
+      this.#view.keepWhole(results);
+    },
+    cold_epoch: ({ masks }) => {
+      this.#view.mask(masks);
+    },
+    message: ({ seq, time, message, before }, place) => {
+      if (this.status === 'completed') this.status = 'active';
+      const at = before === undefined ? -1 : this.#entries.findIndex(({ key }) => key === before);
+      if (at < 0 && this.#add(String(seq), message, place)) this.replied = time;
+      else if (at >= 0) this.#insert(String(seq), message, { place, at });
+      this.#trim();
+    },
+    token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
+      const before = this.usage?.completion_tokens ?? 0;
+      this.usage = { prompt_tokens, view_tokens, completion_tokens: before + completion_tokens };
+      this.isWindingDown = winding_down;
+    },
+    context_mask: ({ masks, observations_masked, total_masked, prompt_tokens, view_tokens }) => {
+      this.#view.mask(masks);
+      this.totalMasked = total_masked ?? this.totalMasked + observations_masked;
+      if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
+    },
+    context_cut: ({ cut, first }) => {
+      if (first === undefined || first === (this.keyAt(0) ?? null)) this.cut = cut ?? undefined;
+    },
+    context_summary: ({ replaced, text, failed }) => {
+      this.#options.summaries?.record(replaced, text ?? { failed: failed ?? 'summarize failed' });
+      this.#view.planAgain();
+    },
+    run_start: ({ seq }) => {
+      this.#runStart = seq;
+    },
+    wind_down: () => {
+      this.isWindingDown = true;
+    },
+    session_restart: ({ seq, session_number, messages }, place) => {
+      const turnsBefore = this.turnsBefore + this.turns + 1;
+      this.#clear();
+      this.turnsBefore = turnsBefore;
+      this.number = session_number;
+      for (const [i, message] of messages.entries()) this.#add(`${seq}.${i}`, message, place);
+    },
+    reset: () => {
+      const turnsBefore = this.turnsBefore + this.turns + 1;
+      this.clear();
+      this.turnsBefore = turnsBefore;
+    },
+    session_end: () => {
+      this.status = 'completed';
+    },
+    status_change: ({ to }) => {
+      this.status = to;
+    },
+    approval_required: ({ call_id, tool, ...rest }) => {
+      this.#approvals.set(call_id, 'arguments' in rest ? { tool, arguments: rest.arguments } : { tool });
+    },
+    approval_decision: ({ call_id }) => {
+      this.#approvals.delete(call_id);
+    },
+    tools_skipped: ({ call_ids, reason }) => {
+      for (const id of call_ids) this.#skipped.set(id, reason);
+    },
+  };
+
+  /** The estimated size of the view. */
+  viewTokens(): number {
+    return sizeOfMessages(this.#view.messages(), this.#options.format, this.#options.counter);
+  }
+
+  /** The size that a provider would count now. Undefined if no provider has reported usage. */
+  promptTokens(): number | undefined {
+    const { prompt_tokens = 0, view_tokens } = this.usage ?? {};
+    if (prompt_tokens <= 0) return undefined;
+    return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
+  }
+
+  /** Whether the view holds a provisional summary. The next render requests the real one. */
+  get isProvisional(): boolean {
+    return this.#options.summaries?.isMissing === true;
+  }
+
+  /** A summary that the view needs and that is not written yet. */
+  missingSummary(): SummaryRequest | undefined {
+    const { summaries } = this.#options;
+    if (!summaries?.takeMissing()) return undefined;
+    // The request may be outdated: messages may have been added since.
+    this.#view.planAgain();
+    const missing = summaries.takeMissing();
+    return missing && { ...missing, messages: this.#view.originalsOf(missing.messages as readonly M[]) };
+  }
+
+  /** The number of messages in the view from before the loop of the last run. Undefined if the loop has not begun. */
+  conversationMessages(): number | undefined {
+    const start = this.#runStart;
+    if (start === undefined) return undefined;
+    const length = this.#view.items().findIndex(({ key }) => key !== undefined && Number.parseInt(key, 10) > start);
+    return length < 0 ? undefined : length;
+  }
+
+  /** The key of the message at this index. */
+  keyAt(index: number): string | undefined {
+    return this.#entries[index]?.key;
+  }
+
+  /** The calls without a result. */
+  openCalls(): ToolCall[] {
+    return openCallsOf(this.#options.format, this.messages());
+  }
+
+  /** The open calls that wait for a person. */
+  approvals(): ReadonlyMap<string, Approval> {
+    return this.#ofOpen(this.#approvals);
+  }
+
+  /** The open calls that will not be made, and why. */
+  skipped(): ReadonlyMap<string, string> {
+    return this.#ofOpen(this.#skipped);
+  }
+
+  dump(): ConversationState<M> {
+    const { keys, ...sent } = this.#view.dump();
+    const isSent = new Set(keys);
+    const messages = this.#entries.map(({ key }) => key);
+    return {
+      number: this.number,
+      status: this.status,
+      turns: this.turns,
+      turns_before: this.turnsBefore,
+      total_masked: this.totalMasked,
+      winding_down: this.isWindingDown,
+      ...(this.usage === undefined ? {} : { usage: this.usage }),
+      ...(this.cut === undefined ? {} : { cut: this.cut }),
+      ...(this.#runStart === undefined ? {} : { run_start: this.#runStart }),
+      ...(this.#options.summaries ? { summary_failures: this.#options.summaries.failures } : {}),
+      approvals: Object.fromEntries(this.approvals()),
+      skipped: Object.fromEntries(this.skipped()),
+      messages,
+      left_out: messages.filter((key) => !isSent.has(key)),
+      ...(this.replied === undefined ? {} : { replied: this.replied }),
+      ...sent,
+    };
+  }
+
+  /** Restores the state that `dump` wrote. Answers the keys of messages that were not found. */
+  load(state: ConversationState<M>, find: (key: string) => { message: M; place: Place } | undefined): string[] {
+    this.#clear();
+    this.#entries = state.messages.flatMap((key) => {
+      const found = find(key);
+      return found ? [{ key, ...found }] : [];
+    });
+    const byKey = new Map(this.#entries.map(({ key, message }) => [key, message]));
+    const leftOut = new Set(state.left_out);
+    const keys = state.messages.filter((key) => !leftOut.has(key));
+    this.#view.load({ ...state, keys }, (key) => byKey.get(key));
+    this.number = state.number;
+    this.status = state.status;
+    this.turns = state.turns;
+    this.turnsBefore = state.turns_before ?? 0;
+    this.totalMasked = state.total_masked;
+    this.isWindingDown = state.winding_down;
+    this.usage = state.usage;
+    this.cut = state.cut;
+    this.#runStart = state.run_start;
+    this.replied = state.replied;
+    if (this.#options.summaries) this.#options.summaries.failures = state.summary_failures ?? 0;
+    this.#approvals = new Map(Object.entries(state.approvals));
+    this.#skipped = new Map(Object.entries(state.skipped));
+    return state.messages.filter((key) => !byKey.has(key));
+  }
+
+  /** Returns to the empty state. */
+  clear(): void {
+    this.#clear();
+    this.number = 1;
+    this.turnsBefore = 0;
+    this.status = 'active';
+  }
+
+  #ofOpen<T>(known: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+    if (known.size === 0) return known;
+    const ids = new Set(this.openCalls().map(({ id }) => id));
+    return new Map([...known].filter(([id]) => ids.has(id)));
+  }
+
+  /** Answers whether the message begins a reply. */
+  #add(key: string, message: M, place: Place): boolean {
+    this.#entries.push({ key, message, place });
+    this.#messages = undefined;
+    const beginsReply = this.#view.add(message, key);
+    if (beginsReply) this.turns += 1;
+    return beginsReply;
+  }
+
+  #insert(key: string, message: M, { place, at }: { readonly place: Place; readonly at: number }): void {
+    const next = this.#entries.slice(at).map((entry) => entry.key);
+    this.#entries.splice(at, 0, { key, message, place });
+    this.#messages = undefined;
+    const index = this.#view.insert(message, key, next);
+    // A cut counts messages from the start. The insertion has moved some that it counted, so it is no longer valid.
+    if (this.cut && this.cut.messages > index) this.cut = undefined;
+  }
+
+  #trim(): void {
+    const { limit, format } = this.#options;
+    if (this.#entries.length <= limit) return;
+    const start = this.#runStart ?? 0;
+    const conversationMessages = this.#entries.filter(({ key }) => Number.parseInt(key, 10) < start).length;
+    const options = { maxMessages: limit, format, conversationMessages };
+    const kept = new Set(trimMessages(this.messages(), options).messages);
+    const dropped = this.#entries.filter(({ message }) => !kept.has(message));
+    if (dropped.length === 0) return;
+    this.#entries = this.#entries.filter(({ message }) => kept.has(message));
+    this.#messages = undefined;
+    this.#view.drop(dropped);
+    // A cut counts messages from the start, and these have changed.
+    this.cut = undefined;
+  }
+
+  #clear(): void {
+    this.#entries = [];
+    this.#messages = undefined;
+    this.#view = this.#view.next();
+    this.#approvals.clear();
+    this.#skipped.clear();
+    this.turns = 0;
+    this.totalMasked = 0;
+    this.isWindingDown = false;
+    this.usage = undefined;
+    this.cut = undefined;
+    this.replied = undefined;
+    this.#runStart = undefined;
+  }
+}

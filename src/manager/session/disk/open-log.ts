@@ -1,0 +1,102 @@
+import { dirname, join } from 'node:path';
+import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
+import { readPieces } from './lines.ts';
+import { ARCHIVE, EVENTS } from './session-files.ts';
+import { writePieces } from './write-pieces.ts';
+
+/**
+ * A session, opened for writing. The previous writer may still run without knowing that it lost the lock. Two rules keep the
+ * files safe:
+ * - Open a file, call `mayWrite`, then write. So the file is never one that a later writer made.
+ * - To replace a file, write a draft under this writer's suffix, call `mayWrite`, then rename the draft.
+ */
+export interface WrittenSession {
+  readonly disk: Disk;
+  readonly folder: string;
+  /** Throws if another process has taken over. */
+  readonly mayWrite: () => void;
+  /** The previous writer may still run and write to the files that it has open. */
+  readonly isContested: boolean;
+  /** Ends the names of drafts. Each writer has its own suffix. */
+  readonly draftSuffix: string;
+  /** Called when everything that this writer uses is in files of its own. */
+  readonly onOwnFiles: () => void;
+}
+
+/** A session on disk with the functions of its owner. */
+export interface DiskSession extends WrittenSession {
+  readonly onProblem: (problem: Error) => void;
+  /** Called after the last write. */
+  readonly onClose: () => void;
+}
+
+/** A session that no other process can reach. */
+export const UNSHARED: Omit<WrittenSession, 'disk' | 'folder'> = {
+  mayWrite: () => {},
+  isContested: false,
+  draftSuffix: '.new',
+  onOwnFiles: () => {},
+};
+
+/**
+ * Opens the log for writing. If the previous writer may still run, log and archive are copied, because it has the old files open.
+ */
+export async function openLog(session: WrittenSession): Promise<DiskFile> {
+  const { disk, folder, isContested, mayWrite, onOwnFiles } = session;
+  removeDrafts(session);
+  if (isContested && disk.exists(join(folder, ARCHIVE))) (await replaceByCopy(session, ARCHIVE)).close();
+  const path = join(folder, EVENTS);
+  const isThere = disk.exists(path);
+  const file =
+    isContested && isThere ? await replaceByCopy(session, EVENTS) : disk.open(path, isThere ? 'write' : 'create');
+  try {
+    // The log's name may not be synced yet: the file is new, or a process was killed right after a compaction.
+    if (file.size() === 0) await disk.syncFolder(dirname(folder));
+    await disk.syncFolder(folder);
+    mayWrite();
+    onOwnFiles();
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+/** Stops a writer that lost its lock from renaming a draft. Later writers have no drafts yet while this one holds the lock. */
+function removeDrafts({ disk, folder, mayWrite }: WrittenSession): void {
+  const drafts = disk.list(folder).filter((name) => name.endsWith(UNSHARED.draftSuffix));
+  mayWrite();
+  for (const name of drafts) disk.remove(join(folder, name));
+}
+
+async function replaceByCopy(session: WrittenSession, name: string): Promise<DiskFile> {
+  const old = session.disk.open(join(session.folder, name), 'read');
+  try {
+    return await replaceFile(session, name, (file) => {
+      writePieces(file, 0, readPieces(old, 0, old.size()));
+    });
+  } finally {
+    old.close();
+  }
+}
+
+/** Replaces a file by a rename. Readers find the old file or the new one, also after a crash. */
+export async function replaceFile(
+  { disk, folder, draftSuffix, mayWrite }: Pick<WrittenSession, 'disk' | 'folder' | 'draftSuffix' | 'mayWrite'>,
+  name: string,
+  write: (file: DiskFile) => void,
+): Promise<DiskFile> {
+  const draft = join(folder, `${name}${draftSuffix}`);
+  disk.remove(draft);
+  const file = disk.open(draft, 'create');
+  try {
+    write(file);
+    await file.sync();
+    mayWrite();
+    await disk.rename(draft, join(folder, name));
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}

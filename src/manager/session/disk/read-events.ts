@@ -1,0 +1,86 @@
+import { join } from 'node:path';
+import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
+import { readEvent } from '../log/event-line.ts';
+import type { EventOptions } from '../session.ts';
+import type { SessionEvent } from '../session-event.ts';
+import { readLines } from './lines.ts';
+import { readLog } from './read-log.ts';
+import { ARCHIVE, EVENTS } from './session-files.ts';
+
+export interface ReadEventsOptions extends EventOptions {
+  /** Called with the number of unacknowledged damaged lines, once all events were read. */
+  readonly onDamage: (lines: number) => void;
+}
+
+/** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
+export async function* readEvents<M>(
+  disk: Disk,
+  folder: string,
+  { afterSeq = 0, types, onDamage }: ReadEventsOptions,
+): AsyncGenerator<SessionEvent<M>> {
+  const files: DiskFile[] = [];
+  const open = (name: string): DiskFile | undefined => {
+    const path = join(folder, name);
+    if (!disk.exists(path)) return undefined;
+    const file = disk.open(path, 'read');
+    files.push(file);
+    return file;
+  };
+  const seen = { damagedLines: 0, acknowledged: 0 };
+  try {
+    // The log is opened first: an event that a compaction moves meanwhile is then read twice rather than never.
+    const log = open(EVENTS);
+    const archiveBytes = log ? soundArchive(log) : 0;
+    const archive = archiveBytes > 0 ? open(ARCHIVE) : undefined;
+    let last = afterSeq;
+    for (const event of merged<M>(eventsIn<M>(archive, seen, archiveBytes), eventsIn<M>(log, seen))) {
+      if (event.type === 'damage_acknowledged') seen.acknowledged = Math.max(seen.acknowledged, event.lines);
+      if (event.seq <= last) continue;
+      last = event.seq;
+      if (types ? types.includes(event.type) : event.type !== 'checkpoint') yield event;
+    }
+  } finally {
+    for (const file of files) file.close();
+  }
+  if (seen.damagedLines > seen.acknowledged) onDamage(seen.damagedLines);
+}
+
+/** Merges two lists by sequence number. A line that a compaction kept is in both, and one copy may be damaged. */
+function* merged<M>(archive: Iterator<SessionEvent<M>>, log: Iterator<SessionEvent<M>>): Generator<SessionEvent<M>> {
+  let [archived, logged] = [archive.next(), log.next()];
+  while (!archived.done || !logged.done) {
+    if (!archived.done && (logged.done || archived.value.seq <= logged.value.seq)) {
+      yield archived.value;
+      archived = archive.next();
+    } else if (!logged.done) {
+      yield logged.value;
+      logged = log.next();
+    }
+  }
+}
+
+function* eventsIn<M>(
+  file: DiskFile | undefined,
+  seen: { damagedLines: number },
+  to?: number,
+): Generator<SessionEvent<M>> {
+  if (!file) return;
+  for (const part of readLog<M>(file, 0, to)) {
+    if (part.kind === 'event' && part.isWhole) yield part.event;
+    // A last line without its newline may still be being written, so it is not damage.
+    else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) seen.damagedLines += 1;
+  }
+}
+
+/** The number of archive bytes that were synced when the log was last rewritten. All bytes count if that record is damaged. */
+function soundArchive(log: DiskFile): number {
+  for (const { text } of readLines(log, 0)) {
+    const event = FIRST.test(text) || CHECKPOINT.test(text) ? readEvent(text)?.event : undefined;
+    if (event?.seq === 1) return 0;
+    if (event?.type === 'checkpoint') return event.archive_bytes;
+  }
+  return Number.MAX_SAFE_INTEGER;
+}
+
+const FIRST = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":1,/;
+const CHECKPOINT = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;

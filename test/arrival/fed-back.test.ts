@@ -1,0 +1,175 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createPlanner, type FitOptions, fit, PalimpsestError, parsePolicy } from '../../src/index.ts';
+import { handleOf } from '../../src/store/handle.ts';
+import { flat, formatNames, type Story, type StoryCall, write } from '../support/histories.ts';
+
+/** More with PALIMPSEST_RUNS=500. */
+const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 16);
+
+const MANNERS: readonly ((line: string, n: number) => string)[] = [
+  (line) => line,
+  (line, n) => `${String(n).padStart(6)}→${line}`,
+  (line, n) => `${n}: ${line}`,
+  (line, n) => `${n}\t${line}`,
+];
+
+/** Lines that look like ours, or that are hard to see. */
+const ODD_LINES = [
+  '',
+  '  ',
+  '\r',
+  '\u2028',
+  '\u001b[31mred\u001b[0m',
+  '[… 3 lines]',
+  '[the 2 lines above 3 more times]',
+  '[output lines 1–9: same as lines 1–9 of the last read_file src/a.ts above]',
+  '[read_file src/a.ts: 3 lines, 40 chars masked]',
+  '[shortened from 7431 chars · recall p_abcdefghijklmnopqrstuvwxyz]',
+];
+
+/** A part of one of three files: most results repeat lines of others. */
+const part = fc
+  .record({
+    file: fc.constantFrom('a', 'b', 'c'),
+    from: fc.integer({ min: 1, max: 15 }),
+    count: fc.integer({ min: 5, max: 45 }),
+    manner: fc.constantFrom(...MANNERS),
+    odd: fc.oneof(
+      { weight: 3, arbitrary: fc.constant(undefined) },
+      fc.constantFrom(...ODD_LINES),
+      fc.string({ maxLength: 300 }),
+    ),
+    oddAt: fc.nat(40),
+    noise: fc.oneof({ weight: 5, arbitrary: fc.constant(0) }, fc.nat(150)),
+  })
+  .map(({ file, from, count, manner, odd, oddAt, noise }) => {
+    const numbers = Array.from({ length: count }, (_, i) => from + i);
+    const lines = numbers.map((n) => manner(`const ${file}${n} = compute(${(n + 3) ** 3});`, n));
+    if (odd !== undefined) lines.splice(oddAt % count, 0, odd);
+    if (noise > 0) lines.push(`noise ${from}${count} `.repeat(noise));
+    return lines.join('\n');
+  });
+
+const call: fc.Arbitrary<StoryCall> = fc.record({
+  tool: fc.constantFrom('read_file', 'bash', 'grep', 'edit'),
+  args: fc.constantFrom<StoryCall['args'][]>(
+    { path: 'src/a.ts' },
+    { path: 'src/b.ts', offset: 2 },
+    { command: 'cat src/a.ts' },
+    { command: 'npm test' },
+  ),
+  text: part,
+  isError: fc.constant(false),
+  shape: fc.constant('string' as const),
+});
+
+const story: fc.Arbitrary<Story> = fc.record({
+  system: fc.constant(undefined),
+  task: fc.constant('Fix it.'),
+  greets: fc.constant(false),
+  turns: fc.array(
+    fc.record({
+      says: fc.constant('ok'),
+      thinks: fc.constant('no' as const),
+      calls: fc.oneof(
+        { weight: 4, arbitrary: fc.tuple(call) },
+        { weight: 1, arbitrary: fc.array(call, { minLength: 2, maxLength: 3 }) },
+      ),
+      user: fc.constant(undefined),
+      steersEarly: fc.constant(false),
+    }),
+    { minLength: 8, maxLength: 28, size: 'max' },
+  ),
+});
+
+const policy = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(fc.integer({ min: 2, max: 11 }), fc.constantFrom('anthropic-5m', 'deepseek', 'gpt-5', 'gpt-4.1'))
+      .map(([window, prices]) => `break-even:window=${window},prices=${prices}`),
+  },
+  fc.constantFrom('sliding-window:turns=3,clean=true,references=true', 'polling:turns=4,references=true'),
+);
+
+const options = fc.record(
+  {
+    maxTokens: fc.integer({ min: 1500, max: 5500 }),
+    arrival: fc.constantFrom({ shellOutput: 150 }, { clean: false }, { truncate: 200 }),
+    handles: fc.constant({ recall: true, handleOf, tools: [{ name: 'recall' }] }),
+  },
+  { requiredKeys: [] },
+);
+
+/** The fitted messages, or nothing where the budget cannot be met. */
+function fitOrNothing(messages: object[], given: FitOptions): object[] | undefined {
+  try {
+    return fit(messages, given).messages;
+  } catch (error) {
+    if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') return undefined;
+    throw error;
+  }
+}
+
+describe.each(formatNames)('a caller that takes a result away from a fitted history on %s', (format) => {
+  const lines = Array.from({ length: 40 }, (_, i) => `const value${i} = compute(${i * 7919});`).join('\n');
+  const read = (text: string): Story['turns'][number] => ({
+    says: 'ok',
+    thinks: 'no',
+    calls: [{ tool: 'read_file', args: { path: 'src/a.ts' }, text, isError: false, shape: 'string' }],
+    user: undefined,
+    steersEarly: false,
+  });
+  const given = { format, recall: true, handleOf, tools: [{ name: 'recall' }] };
+  const told = { system: undefined, task: 'Fix it.', greets: false };
+  const { head, turns } = write({ ...told, turns: [read(lines), read(lines), read('a file of another kind')] }, format);
+  const sent = fit(flat({ head, turns }), given).messages;
+  const end = head.length + (turns[0]?.length ?? 0);
+
+  it.each<[string, (messages: object[]) => object[]]>([
+    ['leaves its turn out', (messages) => messages.toSpliced(head.length, end - head.length)],
+    [
+      'clears it',
+      (messages) => [
+        ...JSON.parse(JSON.stringify(messages.slice(0, end)).replaceAll(JSON.stringify(lines).slice(1, -1), 'cleared')),
+        ...messages.slice(end),
+      ],
+    ],
+  ])('%s: a result that refers to it is masked in the same request', (_, change) => {
+    expect(JSON.stringify(sent)).toContain(': same as ');
+    const changed = structuredClone(change(sent));
+    expect(JSON.stringify(changed)).toContain(': same as ');
+    expect(JSON.stringify(changed)).not.toContain('value39');
+    const { messages } = fit(changed, given);
+    expect(JSON.stringify(messages)).not.toContain(': same as ');
+    expect(fit(structuredClone(messages), given).messages).toEqual(messages);
+  });
+});
+
+describe.each(formatNames)('a conversation full of references on %s', (format) => {
+  it('is the same after each request, whether the planner goes on, or its output is fed back', () => {
+    let references = 0;
+    fc.assert(
+      fc.property(story, policy, options, (told, spec, { handles, ...more }) => {
+        const given = { policy: parsePolicy(spec), format, ...more, ...handles };
+        const planner = createPlanner<object>(given);
+        const written = write(told, format);
+        let [fedBack, epoch]: [object[], number] = [[], 0];
+        for (const messages of [written.head, ...written.turns]) {
+          const { report } = planner.add(...messages);
+          const sent = planner.messages();
+          // A copy: `fit` remembers lists of messages that it has seen.
+          const next = fitOrNothing(structuredClone([...fedBack, ...messages]), given);
+          if (!next) return;
+          expect(next).toEqual(sent);
+          if (report.epoch === epoch) expect(sent.slice(0, fedBack.length)).toEqual(fedBack);
+          [fedBack, epoch] = [next, report.epoch];
+          references += JSON.stringify(fedBack).split(': same as ').length - 1;
+        }
+      }),
+      { numRuns },
+    );
+    expect(references).toBeGreaterThan(numRuns);
+  }, 60_000);
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { EmbeddedStore } from '../../../src/store/embedded/embedded-store.ts';
+import { RecordingDisk } from '../../support/store/recording-disk.ts';
+import { openOn } from '../../support/store/stores.ts';
+
+const TEXTS = 20_000;
+const BATCH = 5000;
+const TURN = { reasoning: '', action: '', observation: '', masked: false };
+const textAt = (index: number): string => `a short text, number ${index}`;
+
+/** How often other events were handled before this resolved. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const count = (): void => {
+    turns += 1;
+    if (!isOver) setImmediate(count);
+  };
+  setImmediate(count);
+  await work;
+  isOver = true;
+  return turns;
+}
+
+describe('a session of many short records', { timeout: 120_000 }, () => {
+  let store: EmbeddedStore;
+
+  beforeAll(async () => {
+    store = await openOn(new RecordingDisk(), 'write');
+    for (let from = 0; from < TEXTS; from += BATCH) {
+      const numbers = Array.from({ length: BATCH }, (_, i) => from + i);
+      await store.putMany(numbers.map((n) => ({ text: textAt(n), about: { session: 's', turn: n } })));
+      await store.putTurns(numbers.map((turn) => ({ ...TURN, session: 's', turn })));
+    }
+  }, 120_000);
+  afterAll(() => store.close());
+
+  it('is found in steps, in which other events are handled, before its first text is given', async () => {
+    expect(await turnsDuring(store.list('s').next())).toBeGreaterThan(3);
+    expect(await turnsDuring(store.turns('s').next())).toBeGreaterThan(3);
+  });
+
+  it('is listed whole and in order while a compaction moves its records', async () => {
+    const listing = store.list('s');
+    const first = listing.next();
+    const compacted = store.gc({ force: true });
+    const texts = [(await first).value?.text];
+    for await (const { text } of listing) texts.push(text);
+    await compacted;
+    expect(texts).toEqual(Array.from({ length: TEXTS }, (_, n) => textAt(n)));
+  });
+});
