@@ -340,24 +340,24 @@ describe('a reference is never wrong', () => {
     expect(resolveReferences(shaped, [{ text: 'short', about: read('a.ts') }])).toBeUndefined();
   });
 
-  it('is not made later: a result that went out whole stays whole when texts above it are masked or left out', () => {
+  // Texts are left out oldest first. Without a text in the middle, a target could come within the fourth last of its name;
+  // but then all results below that text are sent anew anyway.
+  it('is not made later: a result that went out whole stays whole when texts above it are masked, or the oldest left out', () => {
     fc.assert(
-      fc.property(
-        steps,
-        fc.array(fc.constantFrom('hide', 'remove', 'keep'), { maxLength: 12 }),
-        ([all, how], fates) => {
-          const conversation = new Conversation();
-          for (const [i, text] of all.slice(0, -1).entries())
-            conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
-          const last = all.at(-1) as string;
-          if (conversation.lines.shape(last)) return;
-          for (const [i, fate] of fates.entries()) {
-            if (fate === 'hide') conversation.lines.hide(i + 1);
-            if (fate === 'remove') conversation.lines.remove(i + 1);
-            expect(conversation.lines.shape(last)).toBeUndefined();
-          }
-        },
-      ),
+      fc.property(steps, fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(12), ([all, how], masked, oldest) => {
+        const conversation = new Conversation();
+        for (const [i, text] of all.slice(0, -1).entries()) conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
+        const last = all.at(-1) as string;
+        if (conversation.lines.shape(last)) return;
+        for (const [i, isMasked] of masked.entries()) {
+          if (isMasked) conversation.lines.hide(i + 1);
+          expect(conversation.lines.shape(last)).toBeUndefined();
+        }
+        for (let id = 1; id <= oldest; id++) {
+          conversation.lines.remove(id);
+          expect(conversation.lines.shape(last)).toBeUndefined();
+        }
+      }),
       runs,
     );
   });

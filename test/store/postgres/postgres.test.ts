@@ -733,12 +733,14 @@ describe('a text that another process commits after the statement began', () => 
        VALUES ($1, $2, 0, sha256($3), $4, $5)`,
       [tenant, handleOf(text), digest, Buffer.byteLength(text), text],
     );
-    const putting = put(store);
-    const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%"${schema}".texts%'`;
-    while ((await pool.query(waits)).rowCount === 0) await setTimeout(5);
-    await other.query('COMMIT');
-    other.release();
-    await putting;
+    const commit = async (): Promise<void> => {
+      const waits = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%"${schema}".texts%'`;
+      while ((await pool.query(waits)).rowCount === 0) await setTimeout(5);
+      await other.query('COMMIT');
+      other.release();
+    };
+    // Together: a put may be rejected before the answer to the commit arrives.
+    await Promise.all([put(store), commit()]);
     return store;
   }
 
