@@ -237,7 +237,7 @@ describe('messages of an unknown format', () => {
     const odd = [{ role: 'user', body: { blob: 'words of a format that is new '.repeat(500) } }];
     for (let i = 0; i < 2; i++) await client.messages.create({ ...ask, messages: odd as never });
     expect(received.map(({ body }) => JSON.parse(body).messages)).toEqual([odd, odd]);
-    expect(warnings).toEqual([expect.stringMatching(/^palimpsest: a request was sent as it came\. Expected messages/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^palimpsest: a request was sent unchanged\. Expected messages/)]);
   });
 });
 

@@ -91,7 +91,8 @@ function packagesOf(entry: string): Set<string> {
   const visit = (file: string): void => {
     if (seen.has(file)) return;
     seen.add(file);
-    for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(/(?:^import|^.*\} from) '([^']+)';$/gm)) {
+    // Not the imports of examples, which are in comments.
+    for (const [, from = ''] of readFileSync(file, 'utf8').matchAll(/^(?! *\*)(?:import|.*\} from) '([^']+)';$/gm)) {
       if (from.startsWith('.')) visit(join(dirname(file), from));
       else if (!from.startsWith('node:')) packages.add(/^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? from);
     }

@@ -278,7 +278,7 @@ describe('palimpsest.fetch', () => {
     for (let i = 0; i < 3; i++) await send('https://x/v1/chat/completions', { method: 'POST', body });
     expect(bodies()).toEqual([body, body, body]);
     expect(warn.mock.calls).toEqual([
-      [expect.stringMatching(/^palimpsest: a request was sent as it came\. Expected messages/)],
+      [expect.stringMatching(/^palimpsest: a request was sent unchanged\. Expected messages/)],
     ]);
   });
 
