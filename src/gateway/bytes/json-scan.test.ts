@@ -58,7 +58,7 @@ describe('JsonScan', () => {
     const sizes = [10, 30_000, 5, 40_000, 70_000, 1, 1, 200_000, 65_000, 520, 10];
     // At its beginning, at its end, or nowhere.
     const values = sizes.map((size, i) =>
-      JSON.stringify([i % 3 === 1 ? 'cache_' : 'cache', 'x'.repeat(size), i % 4 === 3 ? 'cache_' : 'cache']),
+      JSON.stringify([i % 3 === 0 ? 'cache_' : 'cache', 'x'.repeat(size), i % 4 === 3 ? 'cache_' : 'cache']),
     );
     const bytes = Buffer.from(values.join(' '));
     const scan = new JsonScan();
