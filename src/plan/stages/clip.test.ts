@@ -1,16 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import {
-  chars,
-  contents,
-  history,
-  omitted,
-  prose,
-  reply,
-  results,
-  system,
-  toolTurn,
-  user,
-} from '../../../test/support/chat.ts';
+import { chars, history, omitted, prose, reply, results, system, toolTurn, user } from '../../../test/support/chat.ts';
 import { anthropic } from '../../formats/anthropic.ts';
 import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
@@ -81,20 +70,19 @@ describe('clip', () => {
   });
 
   it('leaves room for the handle beside the least size in characters, and within it in tokens', () => {
-    const sizesIn = (measure: Budget['measure']): number[] => {
-      const ledger = Ledger.of(three, chat, { counter, handleOf: () => `p_${'a'.repeat(26)}`, show: 'recall' });
+    const perFour = (text: string): number => Math.ceil(text.length / 4);
+    const textsIn = (measure: Budget['measure']): string[] => {
+      const handles = { handleOf: () => `p_${'a'.repeat(26)}`, show: 'recall' as const };
+      const ledger = Ledger.of(three, chat, { counter: perFour, ...handles });
       ledger.beginRequest();
       const budget: Budget = { max: 1, target: 1, measure, stages: [], window: 2 };
-      clip(
-        ledger,
-        { kind: 'clip', what: 'results', to: 'max', ...(measure === 'tokens' ? { least: 150 } : {}) },
-        budget,
-      );
-      return sizes(ledger);
+      clip(ledger, { kind: 'clip', what: 'results', to: 'max' }, budget);
+      return results(ledger.sent());
     };
-    const handle = ` · recall p_${'a'.repeat(26)}`.length;
-    expect(sizesIn('chars')).toEqual(Array(3).fill(24 + handle));
-    for (const size of sizesIn('tokens')) expect(size).toBeLessThanOrEqual(150);
+    const handle = ` · recall p_${'a'.repeat(26)}`;
+    for (const text of textsIn('chars'))
+      expect([text.length, text.endsWith(handle)]).toEqual([24 + handle.length, true]);
+    for (const text of textsIn('tokens')) expect([perFour(text) <= 60, text.includes(handle)]).toEqual([true, true]);
   });
 
   it('counts characters where the budget does, whatever a token is', () => {
@@ -160,6 +148,8 @@ describe('clip', () => {
         reply(prose(900, 'reply ')),
         user('[conversation truncated — 4 older messages omitted]'),
         reply('b'),
+        user(prose(40)),
+        reply('c'),
         user('Go on.'),
       ];
       expect(shortened(list, {}, { max: 1 })).toEqual([]);
@@ -167,15 +157,15 @@ describe('clip', () => {
     });
 
     it('leaves words alone that are no longer sent', () => {
-      const [gone, here] = [says(900, 'gone'), says(900, 'here')];
-      const list = [user('Fix it.'), reply('a'), gone, reply('b'), user('More?'), reply('c'), here, reply('d')];
+      const list = [says(900, 'task'), says(900, 'gone'), says(900, 'last')];
       const ledger = Ledger.of(list, chat, { counter });
       ledger.beginRequest();
-      const budget: Budget = { max: 1100, target: 1100, measure: 'tokens', stages: [], window: 2 };
-      drop(ledger, { kind: 'drop', what: 'turns' }, budget);
-      expect(contents(ledger.sent())).not.toContain(gone.content);
-      clip(ledger, { kind: 'clip', what: 'words', to: 'max' }, { ...budget, max: 500, target: 500 });
-      expect(ledger.hidden.filter(({ why }) => why === 'clip').map(({ text }) => text)).toEqual([here.content]);
+      const budget: Budget = { max: 1, target: 1, measure: 'tokens', stages: [], window: 2 };
+      drop(ledger, { kind: 'drop', what: 'messages' }, budget);
+      clip(ledger, { kind: 'clip', what: 'words', to: 'max' }, budget);
+      expect(ledger.sent().map(({ content }) => content.slice(0, 4))).toEqual(['task', '[con', 'last']);
+      const hidden = ledger.hidden.filter(({ why }) => why === 'clip');
+      expect(hidden.map(({ text }) => text.slice(0, 4))).toEqual(['last', 'task']);
     });
 
     it('takes the newest words for the newest, whatever image comes after them', () => {

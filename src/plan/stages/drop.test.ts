@@ -68,6 +68,20 @@ describe('removable', () => {
     expect(texts).not.toContain('Go on.');
     expect(texts).toContain('step 1');
   });
+
+  it('is nothing where signed reasoning must stay: its signature covers the turns before it', () => {
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'abc' };
+    const messages = range(1, 5).flatMap((n) => [
+      { role: 'user', content: prose(900, `${n} `) },
+      { role: 'assistant', content: [thinking, { type: 'text', text: prose(900, `${n} `) }] },
+    ]);
+    const left = (keepSigned: boolean): number => {
+      const ledger = Ledger.of(messages, anthropic, { keepSigned });
+      ledger.beginRequest();
+      return removable(ledger, 9).length;
+    };
+    expect([left(false), left(true)]).toEqual([3, 0]);
+  });
 });
 
 /** A message that cannot be serialised, as a framework may put its own objects into it. */
@@ -218,6 +232,7 @@ describe('drop', () => {
     expect(contents(dropped(words, 'unanswered', budgetOf(1)).sent())).not.toContain(words[2]?.content);
     const answered = [...words, reply('Yes.')];
     expect(dropped(answered, 'unanswered', budgetOf(1)).sent()).toEqual(answered);
+    expect(dropped(history(6), 'unanswered', budgetOf(1)).sent()).toEqual(history(6));
     expect(contents(dropped(answered, 'messages', budgetOf(1)).sent())).not.toContain(words[2]?.content);
     expect(dropped(answered, 'turns', budgetOf(1)).sent()).toEqual(answered);
     expect(dropped(words, 'turns', budgetOf(1)).sent()).toEqual(words);
@@ -287,22 +302,5 @@ describe('leastSize', () => {
       expect(ledger.notes.notice).toBeDefined();
       expect(leastSize(ledger, budgetOf(1, { measure }))).toBe(least);
     }
-  });
-
-  it('is the whole where nothing may be left out', () => {
-    const signed = { type: 'thinking', thinking: 'hm', signature: 'abc' };
-    const messages = [
-      { role: 'user', content: 'Fix it.' },
-      ...range(1, 4).map((n) => ({
-        role: 'assistant',
-        content: [signed, { type: 'text', text: prose(900, `${n} `) }],
-      })),
-    ];
-    const ledger = Ledger.of(messages, anthropic, { keepSigned: true });
-    ledger.beginRequest();
-    expect([removable(ledger, 9), ledger.totals.chars]).toEqual([
-      [],
-      leastSize(ledger, budgetOf(1)) - omitted(0).length,
-    ]);
   });
 });
