@@ -84,7 +84,7 @@ const outsideNow = (request: RequestView, ages: Ages, turns = request.turns): nu
 type Turn = readonly (readonly [tool: string, args: object])[];
 
 /** The names of the results that are told after each turn: the tool and its turn. */
-function toldBy(turns: readonly Turn[], ages: Ages): string[][] {
+function toldBy(turns: readonly Turn[], ages: Ages, turnOf?: Probe['turnOf']): string[][] {
   const answers: string[][] = [];
   let known = 0;
   const look = (request: RequestView, { segments }: Told): void => {
@@ -95,7 +95,10 @@ function toldBy(turns: readonly Turn[], ages: Ages): string[][] {
     answers[request.turns] = segments.slice(known).map(name).sort();
     known = segments.length;
   };
-  const planner = createPlanner<ChatMessage>({ format: 'chat', policy: probe({ ages, look }) });
+  const planner = createPlanner<ChatMessage>({
+    format: 'chat',
+    policy: probe({ ages, look, ...(turnOf ? { turnOf } : {}) }),
+  });
   planner.add({ role: 'user', content: 'task' });
   for (const [t, calls] of turns.entries()) {
     const toolCalls = calls.map(([name, args], c) => ({ id: `${t} ${c}`, name, arguments: JSON.stringify(args) }));
@@ -155,6 +158,17 @@ describe('newlyOutside', () => {
       ['cat', { path: 'a' }],
     ];
     expect(toldBy([twice, nothing], agesOf(1, true))).toEqual([['read 1'], ['cat 1']]);
+  });
+  it('tells a covered read on the next turn that counts, where not every turn does', () => {
+    const read: Turn = [['read', { path: 'a' }]];
+    const even = (turns: number): number => turns - (turns % 2);
+    expect(toldBy([read, nothing, read, nothing, nothing], agesOf(10, true), even)).toEqual([
+      [],
+      [],
+      [],
+      ['read 1'],
+      [],
+    ]);
   });
   it('takes a read of another file, or of other lines, for what it is', () => {
     const turns: Turn[] = [

@@ -56,8 +56,9 @@ describe('JsonScan', () => {
 
   it('finds a text in the values of a body that hold it, near and far', () => {
     const sizes = [10, 30_000, 5, 40_000, 70_000, 1, 1, 200_000, 65_000, 520, 10];
+    // At its beginning, at its end, or nowhere.
     const values = sizes.map((size, i) =>
-      JSON.stringify([i % 3 === 1 ? 'cache_' : 'cache', 'x'.repeat(size), 'cache']),
+      JSON.stringify([i % 3 === 0 ? 'cache_' : 'cache', 'x'.repeat(size), i % 4 === 3 ? 'cache_' : 'cache']),
     );
     const bytes = Buffer.from(values.join(' '));
     const scan = new JsonScan();
@@ -93,6 +94,11 @@ describe('a budget', () => {
   it('is enough where a request has exactly as many values', () => {
     expect(begun({ jsonValues: 3 }).scan(Buffer.from('[1,2]'), 0)).toBe(5);
     expect(begun({ jsonValues: 2 }).scan(Buffer.from('[1,2]'), 0)).toBe(TOO_MANY);
+  });
+
+  it('is not to blame for a text that is no JSON, even where it ends there', () => {
+    expect(begun({ jsonValues: 1 }).scan(Buffer.from('{a'), 0)).toBe(NOT_JSON);
+    expect(begun({ jsonValues: 2 }).scan(Buffer.from('{"a":1,b'), 0)).toBe(NOT_JSON);
   });
 
   it('of time ends a scan before it begins', () => {
@@ -147,14 +153,15 @@ describe('JsonScan.includes', () => {
   });
 
   it('finds a text in each of two values, and one across the end of the part that was searched', () => {
-    const asked = (body: string): boolean[] => {
+    const asked = (body: string, text = 'cache_'): boolean[] => {
       const bytes = Buffer.from(body);
       const scan = new JsonScan();
       const found: boolean[] = [];
-      for (let at = 0; at < bytes.length; found.push(scan.includes('cache_'))) at = scan.scan(bytes, at);
+      for (let at = 0; at < bytes.length; found.push(scan.includes(text))) at = scan.scan(bytes, at);
       return found;
     };
     expect(asked('"cache_" "cache_"')).toEqual([true, true]);
+    expect(asked('"cache_" "cache_"', '"cache_"')).toEqual([true, true]);
     for (let at = 65_525; at < 65_540; at++) expect(asked(`${'"a"'.padEnd(at)}"cache_"`)).toEqual([false, true]);
   });
 
@@ -210,6 +217,14 @@ describe('places', () => {
     expect([8, 9, 10, 11, 30].map(kept)).toEqual([9, 10, 10, 10, 10]);
     const objects = (depth: number): number => scanned(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`).count;
     expect([8, 9, 10, 11].map(objects)).toEqual([17, 19, 19, 19]);
+  });
+
+  it('stay as they are for a name whose value is deeper than that', () => {
+    const deep = `${'['.repeat(30)}1${']'.repeat(30)}`;
+    expect(named(scanned(`{"a":${deep},"b":2}`), 0)).toEqual([
+      ['a', deep],
+      ['b', '2'],
+    ]);
   });
 
   it('are kept for thousands of values', () => {

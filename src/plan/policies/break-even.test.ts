@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { settings } from '../../../test/support/cases.ts';
-import { changedTurns, history, prose, range, results } from '../../../test/support/chat.ts';
+import { changedTurns, history, prose, range, results, toolTurn, user } from '../../../test/support/chat.ts';
 import { formatNames, longStory, story, write } from '../../../test/support/histories.ts';
 import { anyBreakEven } from '../../../test/support/policies.ts';
 import {
@@ -171,7 +171,7 @@ describe('breakEven', () => {
     expect(maskedOn(30, { maxLoss: 0 })).toEqual([]);
   });
 
-  it('allows a tenth to be lost by itself, and 15 % where cached tokens are free', () => {
+  it('allows a tenth to be lost by itself, and up to 15 % where cached tokens are cheap or free', () => {
     // An epoch on request 4 costs (write − read) · 4010 − read · 990, with any task before it.
     const on = (taskTokens: number, own: { read: number; write: number }) => {
       const messages = [{ ...task, content: prose(4 * taskTokens) }, ...talk(4).slice(1)];
@@ -181,6 +181,9 @@ describe('breakEven', () => {
     // Free: 4010 of what was written once, the task and three turns.
     expect(on(20_700, { read: 0, write: 1 })).toMatchObject({ act: 'wait', price: 4010, spent: 26_700 });
     expect(on(20_800, { read: 0, write: 1 })).toMatchObject({ act: 'mask', price: 4010, spent: 26_800 });
+    // At 0.05, 12.5 %: 0.95 · 4010 − 49.5 = 3760 of task + 6000 + 0.05 · (4 · task + 12,000).
+    expect(on(19_500, { read: 0.05, write: 1 })).toMatchObject({ act: 'wait', spent: 1.2 * 19_500 + 6600 });
+    expect(on(19_600, { read: 0.05, write: 1 })).toMatchObject({ act: 'mask', spent: 1.2 * 19_600 + 6600 });
     // At ¼: 4010 − 247.5 = 3762.5 of 1¼ · (task + 6000) + ¼ · (4 · task + 12,000).
     expect(on(11_980, prices)).toMatchObject({ act: 'wait', spent: 2.25 * 11_980 + 10_500 });
     expect(on(12_100, prices)).toMatchObject({ act: 'mask', spent: 2.25 * 12_100 + 10_500 });
@@ -212,6 +215,9 @@ describe('breakEven', () => {
     for (const turns of range(1, 4)) {
       expect(decisionOn(turns, { window: 0, maxLoss: 0 })).toMatchObject({ act: 'mask', price: 0, masked: 1 });
       expect(maskedOn(turns, { window: 0, maxLoss: 0 })).toEqual(range(1, turns));
+      // Also where the mask saves nothing: nothing is lost either.
+      const free = { window: 0, maxLoss: 0, prices: { read: 0, write: 1 } };
+      expect(decisionOn(turns, free)).toMatchObject({ act: 'mask', price: 0, rent: 0 });
     }
   });
 
@@ -277,6 +283,28 @@ describe('breakEven', () => {
     expect(on(7).report.decision.act).toBe('over-limit');
     expect(changedTurns(talk(7), on(7).messages)).toEqual(range(1, 5));
     expect(on(8).report.decision).toMatchObject({ act: 'wait', gain: 990, rent: 247.5, price: 2010 });
+  });
+
+  it('makes results smaller when they arrive, unless its options say otherwise', () => {
+    const file = range(1, 40)
+      .map((n) => `${n}\tconst value${n} = compute(${n});`)
+      .join('\n');
+    const read = (id: string, output: string) => toolTurn({ id, tool: 'read', args: '{"path":"src/a.ts"}', output });
+    const colours = toolTurn({ id: 'c', output: '\u001b[31mred\u001b[0m' });
+    const messages = [user('Fix it.'), ...read('a', file), ...colours, ...read('b', file)];
+    const changed = (options: BreakEvenOptions) =>
+      changedTurns(messages, fit(messages, { policy: breakEven({ windowByKind: false, ...options }) }).messages);
+    expect(changed({})).toEqual([2, 3]);
+    expect(changed({ references: false })).toEqual([2]);
+    expect(changed({ clean: false })).toEqual([3]);
+    expect(changed({ clean: false, references: false })).toEqual([]);
+  });
+
+  it('is named in its errors', () => {
+    expect(breakEven().name).toBe('break-even');
+    expect(() => breakEven([] as never)).toThrow('Expected the options of break-even to be an object');
+    expect(() => breakEven({ window: -1 })).toThrow('break-even option window');
+    expect(() => breakEven({ prices: 5 as never })).toThrow('break-even option prices');
   });
 
   it('is what fit does where no policy is given, at the prices of the model', () => {
@@ -399,6 +427,37 @@ describe('the account of breakEven', () => {
       }),
       { numRuns },
     );
+  });
+
+  it('is read off the whole after the texts of old edits were shortened', () => {
+    const args = JSON.stringify({ path: 'a.ts', old_string: prose(2000, 'old '), new_string: 'new' });
+    const special = Object.fromEntries(range(2, 20).map((turn) => [turn, { tool: 'edit', args }]));
+    const policy = policyOf({ oldTexts: true });
+    const kept = createPlanner<ChatMessage>({ format: 'chat', counter, policy });
+    const again = createPlanner<ChatMessage>({ format: 'chat', counter, policy: forgetful(policy) });
+    kept.add(task);
+    again.add(task);
+    for (const turn of range(1, 20)) {
+      const messages = turnOf(turn, special[turn]);
+      expect(kept.add(...messages)).toEqual(again.add(...messages));
+    }
+    expect(kept.report().edits.clip).toBeGreaterThan(0);
+  });
+
+  it('counts a request once, even if it is asked about it twice', () => {
+    const policy = policyOf();
+    const asked: [unknown, unknown][] = [];
+    const twice: Policy = {
+      ...policy,
+      step(state, request) {
+        const first = policy.step(state, request);
+        if (first.because.act === 'wait') asked.push([first, policy.step(first.state, request)]);
+        return first;
+      },
+    };
+    fit(talk(10), { format: 'chat', counter, policy: twice });
+    expect(asked).toHaveLength(11);
+    for (const [first, second] of asked) expect(second).toEqual(first);
   });
 });
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { chars, history, reply, results, toolTurn, user } from '../../../test/support/chat.ts';
+import { chars, history, omitted, prose, reply, results, system, toolTurn, user } from '../../../test/support/chat.ts';
 import { anthropic } from '../../formats/anthropic.ts';
 import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
 import { Ledger } from '../ledger/ledger.ts';
 import { clip, clipResult, truncateArrival } from './clip.ts';
+import { drop } from './drop.ts';
 import { type Budget, CLIP_NEWEST, type ClipStage } from './stage.ts';
 
 /** A token for each character. */
@@ -68,6 +69,37 @@ describe('clip', () => {
     for (const text of results(ledger.sent())) expect(text).toMatch(/ · recall p_[a-z2-7]{26}$/);
   });
 
+  it('leaves room for the handle beside the least size in characters, and within it in tokens', () => {
+    const perFour = (text: string): number => Math.ceil(text.length / 4);
+    const textsIn = (measure: Budget['measure']): string[] => {
+      const handles = { handleOf: () => `p_${'a'.repeat(26)}`, show: 'recall' as const };
+      const ledger = Ledger.of(three, chat, { counter: perFour, ...handles });
+      ledger.beginRequest();
+      const budget: Budget = { max: 1, target: 1, measure, stages: [], window: 2 };
+      clip(ledger, { kind: 'clip', what: 'results', to: 'max' }, budget);
+      return results(ledger.sent());
+    };
+    const handle = ` · recall p_${'a'.repeat(26)}`;
+    for (const text of textsIn('chars'))
+      expect([text.length, text.endsWith(handle)]).toEqual([24 + handle.length, true]);
+    for (const text of textsIn('tokens')) expect([perFour(text) <= 60, text.includes(handle)]).toEqual([true, true]);
+  });
+
+  it('counts characters where the budget does, whatever a token is', () => {
+    const ledger = Ledger.of(three, chat, { counter: (text) => Math.ceil(text.length / 4) });
+    ledger.beginRequest();
+    const budget: Budget = { max: 2007, target: 2007, measure: 'chars', stages: [], window: 2 };
+    clip(ledger, { kind: 'clip', what: 'results', to: 'max' }, budget);
+    expect(sizes(ledger)).toEqual([666, 666, 666]);
+  });
+
+  it('leaves results alone that are no larger than the size to which the others are cut', () => {
+    const list = [...three, ...toolTurn({ id: 'd', output: 'd'.repeat(60) })];
+    const [first, , , last] = sizes(clipped(list, {}, { max: 1, measure: 'tokens' }));
+    expect([(first as number) < 900, last]).toEqual([true, 60]);
+    expect(sizes(clipped(three, {}, { max: 3100, measure: 'tokens' }))[0]).toBe(900);
+  });
+
   it('shortens the words of users as the last resort: the newest first, then the task, then the longest', () => {
     const says = (length: number, word: string): ChatMessage => user(`${word} `.repeat(length / 5));
     const list = [says(2000, 'task'), reply('a'), says(1000, 'some'), reply('b'), says(1500, 'more'), reply('c')];
@@ -83,6 +115,77 @@ describe('clip', () => {
     expect([shortTask < 2000, some, more]).toEqual([true, 1000, 1500]);
     const [, kept, shorter] = wordsAt(2000) as [number, number, number];
     expect([kept, shorter < 1500]).toEqual([1000, true]);
+  });
+
+  describe('of words', () => {
+    const says = (length: number, word: string): ChatMessage => user(`${word} `.repeat(length / 5));
+    const shortened = (list: readonly ChatMessage[], stage: Partial<ClipStage>, budget: Partial<Budget>): string[] => {
+      const ledger = clipped(list, { what: 'words', ...stage }, { measure: 'tokens', ...budget });
+      return ledger.hidden.map(({ text }) => text.slice(0, 4));
+    };
+    const size = (list: readonly ChatMessage[]): number => Ledger.of(list, chat, { counter }).tokens;
+
+    it('takes the newest and the task before longer ones', () => {
+      const list = [says(500, 'task'), reply('a'), says(2000, 'long'), reply('b'), says(1500, 'less'), reply('c')];
+      const all = [...list, says(500, 'last')];
+      const orderAt = (excess: number): string[] => shortened(all, {}, { max: size(all) - excess });
+      expect(orderAt(300)).toEqual(['last']);
+      expect(orderAt(800)).toEqual(['last', 'task']);
+      expect(orderAt(1500)).toEqual(['last', 'task', 'long']);
+      expect(orderAt(3500)).toEqual(['last', 'task', 'long', 'less']);
+    });
+
+    it('stops as soon as the history fits, even above the target', () => {
+      const list = [says(2000, 'task'), reply('a'), says(500, 'last')];
+      expect(shortened(list, { to: 'target' }, { max: size(list) - 400, target: 100 })).toEqual(['last']);
+      expect(shortened(list, { to: 'target' }, { max: size(list), target: 100 })).toEqual([]);
+    });
+
+    it('leaves short words, replies, notices and system prompts alone, however large the rest', () => {
+      const list = [
+        system(prose(900, 'system ')),
+        user('Fix it.'),
+        reply(prose(900, 'reply ')),
+        user('[conversation truncated — 4 older messages omitted]'),
+        reply('b'),
+        user(prose(40)),
+        reply('c'),
+        user('Go on.'),
+      ];
+      expect(shortened(list, {}, { max: 1 })).toEqual([]);
+      expect(shortened([reply(prose(900)), reply('b')], {}, { max: 1 })).toEqual([]);
+    });
+
+    it('leaves words alone that are no longer sent', () => {
+      const list = [says(900, 'task'), says(900, 'gone'), says(900, 'last')];
+      const ledger = Ledger.of(list, chat, { counter });
+      ledger.beginRequest();
+      const budget: Budget = { max: 1, target: 1, measure: 'tokens', stages: [], window: 2 };
+      drop(ledger, { kind: 'drop', what: 'messages' }, budget);
+      clip(ledger, { kind: 'clip', what: 'words', to: 'max' }, budget);
+      expect(ledger.sent().map(({ content }) => content.slice(0, 4))).toEqual(['task', '[con', 'last']);
+      const hidden = ledger.hidden.filter(({ why }) => why === 'clip');
+      expect(hidden.map(({ text }) => text.slice(0, 4))).toEqual(['last', 'task']);
+    });
+
+    it('takes the newest words for the newest, whatever image comes after them', () => {
+      const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(400) };
+      const list = [
+        { role: 'user', content: 'task '.repeat(100) },
+        { role: 'assistant', content: 'a' },
+        { role: 'user', content: 'some '.repeat(300) },
+        { role: 'assistant', content: 'b' },
+        { role: 'user', content: 'last '.repeat(100) },
+        { role: 'assistant', content: 'c' },
+        { role: 'user', content: [{ type: 'image', source }] },
+      ];
+      const ledger = Ledger.of(list, anthropic, { counter });
+      ledger.beginRequest();
+      const max = ledger.tokens - 300;
+      const budget: Budget = { max, target: max, measure: 'tokens', stages: [], window: 2 };
+      clip(ledger, { kind: 'clip', what: 'words', to: 'max' }, budget);
+      expect(ledger.hidden.map(({ text }) => text.slice(0, 4))).toEqual(['last']);
+    });
   });
 
   it('leaves a masked result alone, unless the stage takes even those', () => {
@@ -110,10 +213,36 @@ describe('clip', () => {
     expect(results(ledger.sent())).toEqual([placeholder]);
   });
 
+  it('leaves the placeholder of a file alone, even where the stage takes masked results', () => {
+    const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) };
+    const shot = { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'image', source }] };
+    const ledger = Ledger.of(
+      [
+        { role: 'user', content: 'Look.' },
+        { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'screenshot', input: {} }] },
+        { role: 'user', content: [shot] },
+      ],
+      anthropic,
+      { counter },
+    );
+    ledger.beginRequest();
+    const [result] = ledger.observations;
+    ledger.mask(result?.segment as number);
+    const placeholder = result?.text;
+    const budget: Budget = { max: 1, target: 1, measure: 'chars', stages: [], window: 2 };
+    clip(ledger, { kind: 'clip', what: 'results', to: 'max', least: 10, evenMasked: true }, budget);
+    expect([result?.masked, result?.text]).toEqual([true, placeholder]);
+  });
+
   it('waits where other turns can still go, if the stage is for the newest turn alone', () => {
     const list = history(6);
     expect(sizes(clipped(list, CLIP_NEWEST as ClipStage, { max: 2000, target: 1600 }))).toEqual(Array(6).fill(1000));
     expect(Math.max(...sizes(clipped(list, CLIP_NEWEST as ClipStage, { max: 700, target: 560 })))).toBeLessThan(1000);
+    // The head has 41 characters, a turn 1006: the newest turn fits exactly beside the notice.
+    const least = 41 + 1006 + omitted(10).length;
+    const newestAt = (max: number): number | undefined =>
+      sizes(clipped(list, CLIP_NEWEST as ClipStage, { max, target: 560 })).at(-1);
+    expect([newestAt(least), newestAt(least - 1) === 1000]).toEqual([1000, false]);
   });
 });
 
@@ -129,9 +258,10 @@ describe('clipResult', () => {
     const segment = ledger.observations[0]?.segment as number;
     clipResult(ledger, segment, 100);
     expect([(sizes(ledger)[0] as number) <= 100, ledger.clipSizes.get(segment)]).toEqual([true, 100]);
+    expect(ledger.hidden.map(({ why }) => why)).toEqual(['clip']);
   });
 
-  it('masks a result that only its image makes large', () => {
+  it.each([60, 6])('masks a result whose text fits into %i tokens and that only its image makes large', (maxTokens) => {
     const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) };
     const messages = [
       { role: 'user', content: 'Look.' },
@@ -153,25 +283,27 @@ describe('clipResult', () => {
     const ledger = Ledger.of(messages, anthropic, { counter });
     ledger.beginRequest();
     const [result] = ledger.observations;
-    clipResult(ledger, result?.segment as number, 60);
+    clipResult(ledger, result?.segment as number, maxTokens);
     expect(result?.masked).toBe(true);
   });
 });
 
 describe('truncateArrival', () => {
-  const arrived = (length: number, maxTokens: number): number => {
+  const truncated = (length: number, maxTokens: number): Ledger<ChatMessage> => {
     const ledger = Ledger.of([user('Fix it.'), ...toolTurn({ id: 'a', output: 'x y '.repeat(length / 4) })], chat, {
       counter,
     });
     ledger.beginRequest();
     const [result] = ledger.observations;
     if (result) truncateArrival(ledger, result, maxTokens);
-    return sizes(ledger)[0] as number;
+    return ledger;
   };
 
   it('cuts a result that is larger than the limit, and no other', () => {
-    expect(arrived(800, 800)).toBe(800);
-    expect(arrived(800, 799)).toBeLessThan(800);
+    expect(sizes(truncated(800, 800))).toEqual([800]);
+    const ledger = truncated(800, 799);
+    expect(sizes(ledger)[0]).toBeLessThan(800);
+    expect(ledger.hidden.map(({ why }) => why)).toEqual(['truncate']);
   });
 
   it('does not cut a masked result again', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { changedTurns, history } from '../../../test/support/chat.ts';
+import { changedTurns, history, prose, toolTurn, user } from '../../../test/support/chat.ts';
 import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
 import { Ledger } from '../ledger/ledger.ts';
@@ -51,6 +51,61 @@ describe('mask', () => {
     const deep = (read: number, write: number): number => masked('inside', 7000, { read, write }).length;
     expect(masked('inside', 7000)).toEqual(upTo(6));
     expect([deep(1, 1), deep(0.5, 1), deep(0.25, 1), deep(0.1, 1), deep(0, 1)]).toEqual([6, 6, 7, 9, 11]);
+    // A cut that costs nothing earns that at once.
+    expect(deep(0, 0)).toBe(6);
+  });
+
+  it('masks nothing below the target, whatever a cut would earn', () => {
+    expect(masked('inside', 100_000, { read: 0.1, write: 1 })).toEqual([]);
+  });
+
+  it('stops where the target is reached exactly', () => {
+    const ledger = begun();
+    for (const { segment } of ledger.observations.slice(0, 7)) ledger.mask(segment);
+    expect(masked('inside', ledger.tokens)).toEqual(upTo(7));
+    expect(masked('inside', ledger.tokens - 1)).toEqual(upTo(8));
+  });
+
+  describe('below the target, expects further turns to be as large as those since the last mask', () => {
+    /** The number of masks, after two turns that were masked before and ten more, with replies of these sizes. */
+    const depth = (before: number, since: readonly number[]): number => {
+      const list = [before, before, ...since].flatMap((size, i) =>
+        toolTurn({ id: `t${i}`, text: prose(size), output: prose(1000) }),
+      );
+      const ledger = Ledger.of([user('Fix it.'), ...list.slice(0, -2)], chat, { counter });
+      ledger.beginRequest();
+      maskAll(ledger, segmentsOf(ledger.observations.slice(0, 2)));
+      ledger.endRequest();
+      for (const message of list.slice(-2)) ledger.append(message);
+      ledger.beginRequest();
+      const max = ledger.tokens - 1;
+      const prices = { read: 0.1, write: 1 };
+      const budget: Budget = { max, target: max, measure: 'tokens', stages: [], window: 2, prices };
+      mask(ledger, { kind: 'mask', which: 'inside' }, budget, {});
+      return ledger.maskedCount - 2;
+    };
+    const ten = (size: number): number[] => Array(10).fill(size);
+
+    it('so that a cut lasts longer, and goes less deep, if they are small', () => {
+      expect([0, 200, 500].map((size) => depth(0, ten(size)))).toEqual([6, 7, 9]);
+    });
+
+    it('whatever was before', () => {
+      expect([0, 5000, 20_000].map((before) => depth(before, ten(0)))).toEqual([6, 6, 6]);
+    });
+
+    it('on average', () => {
+      const nine = Array<number>(9).fill(200);
+      expect([depth(0, [...nine, 2000]), depth(0, [2000, ...nine])]).toEqual([8, 8]);
+    });
+  });
+
+  it('passes over segments that are no results', () => {
+    const ledger = begun();
+    const segments = [0, ...segmentsOf(ledger.observations).slice(0, 2), 999];
+    const budget: Budget = { max: 1, target: 1, measure: 'tokens', stages: [], window: 2 };
+    mask(ledger, { kind: 'mask', which: 'inside' }, budget, { inside: () => segments });
+    expect(changedTurns(messages, ledger.sent())).toEqual(upTo(2));
   });
 });
 
