@@ -1,11 +1,11 @@
 import { checkOptions, func, text } from '../../options.ts';
 import { diskPlace } from './disk/disk-place.ts';
-import type { ReadEventsOptions } from './disk/read-events.ts';
 import { findPlace, PLACE_RULES, type SessionPlaceOptions } from './find-place.ts';
 import { checkEventOptions } from './log/check-event-options.ts';
 import { damageFound } from './log/damage.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
+import type { ReadEventsOptions } from './session-storage.ts';
 
 /** Options of `readSessionEvents`. */
 export interface ReadSessionOptions extends SessionPlaceOptions {

@@ -13,7 +13,7 @@ import { migrate } from '../../../store/postgres/migrate.ts';
 import { checkSession } from '../../../store/store.ts';
 import type { SessionStatus } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
-import type { OpenOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
+import type { OpenOptions, ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
 import { type OpenedRow, PostgresStorage } from './postgres-storage.ts';
 import { eventsOf } from './read-rows.ts';
 import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
@@ -97,7 +97,7 @@ class PostgresPlace implements SessionPlace {
     return found.rows.map(toInfo);
   }
 
-  async *read<M>(id: string, options: Parameters<SessionPlace['read']>[1]) {
+  async *read<M>(id: string, options: ReadEventsOptions) {
     checkSession(id);
     await this.#migrated();
     yield* eventsOf<M>(this.#rows, id, options);
