@@ -109,7 +109,7 @@ export async function startGateway(serving: Serving, open = openStores): Promise
 }
 
 /** A worker is killed if it has not ended this long after its grace time. */
-export const MOST_EXIT_MS = 5000;
+const MOST_EXIT_MS = 5000;
 
 /** One process owns store and records; the others handle requests. */
 async function serveWithWorkers(serving: Serving): Promise<void> {
