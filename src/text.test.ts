@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { clipText, countLines, headOf, quote, tailOf } from './text.ts';
+import { clipText, countLines, headOf, percentChange, quote, tailOf } from './text.ts';
 
 const FAMILY = '👩‍👩‍👧';
 const HANDLE = 'p_3kf9q2m7abcdefghijklmnopqr'.replaceAll(/[0189]/g, '2');
@@ -145,5 +145,16 @@ describe('countLines', () => {
     ['a\r\nb\r\n', 2],
   ])('counts %j as %i', (text, lines) => {
     expect(countLines(text)).toBe(lines);
+  });
+});
+
+describe('percentChange', () => {
+  it.each([
+    [100, 47, '−53 %'],
+    [100, 102, '+2 %'],
+    [1000, 999, '0 %'],
+    [0, 0, '0 %'],
+  ])('of %d to %d is %s', (before, after, words) => {
+    expect(percentChange({ before, after })).toBe(words);
   });
 });

@@ -93,3 +93,10 @@ export function shortCount(count: number): string {
 
 /** `1,234` */
 export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');
+
+/** The change of a size in whole percent: `−53 %`, `+2 %` or `0 %`. */
+export function percentChange({ before, after }: { readonly before: number; readonly after: number }): string {
+  const saved = before === 0 ? 0 : Math.round(100 * (1 - after / before));
+  if (saved === 0) return '0 %';
+  return `${saved > 0 ? '−' : '+'}${Math.abs(saved)} %`;
+}

@@ -113,7 +113,7 @@ describe('palimpsest.service', () => {
       // that heard of signals only after its greeting was ended by this one.
       if (!isTold && output.includes('Ctrl-C')) isTold = child.kill('SIGTERM');
     }
-    expect(output).toContain(`What is masked is kept in ${folder}/palimpsest/store`);
+    expect(output).toContain(`Masked texts are kept in ${folder}/palimpsest/store`);
     expect(await ended).toEqual([0, null]);
   });
 });

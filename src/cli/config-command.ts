@@ -31,7 +31,8 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
   const [action, file, ...more] = positionals;
   if (action !== 'check' && action !== 'show') {
     const hint = hintFor(action ?? '', ['check', 'show']);
-    throw new UsageError(`expected 'config check' or 'config show' but found '${action ?? 'nothing'}'${hint}`);
+    const found = action === undefined ? 'nothing' : `'${action}'`;
+    throw new UsageError(`expected 'config check' or 'config show' but found ${found}${hint}`);
   }
   if (more.length > 0) throw new UsageError(`expected one file but found '${more[0]}' too`);
   // Loaded here, because the schema library would slow down the start of every other command.

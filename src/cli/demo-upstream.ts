@@ -21,7 +21,9 @@ interface Asked {
 /** A made-up provider for the demo: it speaks Anthropic's API, follows a script, and keeps a prompt cache. */
 export async function startDemoUpstream(): Promise<DemoUpstream> {
   const provider: Provider = { conversations: createDemoConversations(), cache: new Map() };
-  const server = createServer((request, response) => void answer(request, response, provider));
+  const server = createServer((request, response) => {
+    answer(request, response, provider).catch(() => response.destroy());
+  });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -43,7 +45,12 @@ interface Provider {
 async function answer(request: IncomingMessage, response: ServerResponse, provider: Provider): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
-  const asked = JSON.parse(Buffer.concat(chunks).toString()) as Asked;
+  const asked = readAsked(Buffer.concat(chunks).toString());
+  if (!asked) {
+    const error = { type: 'not_found_error', message: 'The demo answers POST /v1/messages only' };
+    response.writeHead(404, { 'content-type': 'application/json' }).end(JSON.stringify({ type: 'error', error }));
+    return;
+  }
   const replies = asked.messages.filter(({ role }) => role === 'assistant').length;
   const step = provider.conversations.find(({ model }) => model === asked.model)?.steps[replies];
   response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -51,6 +58,16 @@ async function answer(request: IncomingMessage, response: ServerResponse, provid
     response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   }
   response.end();
+}
+
+/** Undefined for other requests, such as that of a browser that opens the address of the gateway. */
+function readAsked(body: string): Asked | undefined {
+  try {
+    const asked = JSON.parse(body) as Partial<Asked> | null;
+    return Array.isArray(asked?.messages) ? (asked as Asked) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 type Event = { readonly type: string } & Readonly<Record<string, unknown>>;

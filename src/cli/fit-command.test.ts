@@ -349,6 +349,9 @@ describe('mistakes', () => {
     await wrong([], { stdin }, 1, 'JSON', 'standard input');
     await wrong(['x.json'], { files: { 'x.json': stdin } }, 1, 'JSON', 'x.json');
   });
+  it('the log of an agent, which another command reads', async () => {
+    await wrong([], { stdin: '{"type":"user"}\n{"type":"assistant"}\n' }, 1, 'on each line', 'palimpsest replay');
+  });
   it('bytes that are no UTF-8', async () => {
     await wrong([], { stdin: [Uint8Array.of(0x5b, 0xff, 0x5d)] }, 1, 'standard input');
   });

@@ -179,6 +179,19 @@ function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
-    throw new PalimpsestError('BAD_INPUT', `Expected JSON in ${where} but found none: ${(error as Error).message}`);
+    const found = isJsonLines(text)
+      ? 'several JSON values, one on each line; palimpsest replay reads the logs of agents'
+      : `none: ${(error as Error).message}`;
+    throw new PalimpsestError('BAD_INPUT', `Expected JSON in ${where} but found ${found}`);
+  }
+}
+
+/** Whether the first two lines are JSON, each by itself. */
+function isJsonLines(text: string): boolean {
+  try {
+    const lines = text.split('\n', 2).map((line) => JSON.parse(line));
+    return lines.length === 2;
+  } catch {
+    return false;
   }
 }

@@ -17,6 +17,7 @@ describe('errors on the command line are in its own words', () => {
     [['serve', '--bound-thinking', 'drop'], 'Expected option bound-thinking to be'],
     [['serve', '--policy', 'hybrid'], 'Expected option policy to be one that only masks'],
     [['serve', '--prices', 'zz'], 'Expected option prices to be'],
+    [['serve', '--host', '', '--store', join(folder, 'b')], 'Expected --host to be an address'],
     [['mcp', '--http', '0', '--max-chars', '10', '--store', folder], 'Expected --max-chars to be'],
   ])('%j', async (args, said) => {
     const env = { PALIMPSEST_TOKEN: 'a-token-for-tests-only', XDG_CONFIG_HOME: folder };

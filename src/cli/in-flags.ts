@@ -1,7 +1,7 @@
 /** Translates option names in an error of the library into flags of the command line. */
 export function inFlags(message: string): string {
   return message
-    .replace(/\b(?:fit|recall|replay) option (\w+)/g, (_, name: string) => `--${kebab(name)}`)
+    .replace(/\b(?:fit|recall|replay|listen) option (\w+)/g, (_, name: string) => `--${kebab(name)}`)
     .replace(/\b(?:createGateway|serve) option (\w+)/g, (_, name: string) => SETTINGS[name] ?? `option ${kebab(name)}`)
     .replace(/\bmaxChars\b/, '--max-chars')
     .replace(/\braise maxTokens\b/, 'raise --max-tokens')

@@ -97,7 +97,7 @@ describe('palimpsest mcp', () => {
       },
     });
     while (!said.stdout) await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(said.stderr).toBe(`palimpsest mcp: ${late} is not there yet; it is opened when it is\n`);
+    expect(said.stderr).toBe(`palimpsest mcp: there is no store at ${late} yet; it is opened once it exists\n`);
     const url = said.stdout.trim().slice('listening on '.length);
     expect(await recallOver(url)).toContain('Nothing was stored yet');
     const store = await openStore({ path: late, mode: 'write' });
@@ -133,7 +133,7 @@ describe('palimpsest mcp', () => {
     expect(other.answer).toContain('Nothing was stored yet');
     expect(other.answer).not.toContain('acme');
     expect(other.stderr).toBe(
-      `palimpsest mcp: ${teams} is not there yet for the tenant default; it is opened when it is; --tenant names another one: acme\n`,
+      `palimpsest mcp: there is no store at ${teams} yet for the tenant default; it is opened once it exists; --tenant names another one: acme\n`,
     );
   });
 

@@ -91,7 +91,7 @@ async function notThere(store: LateStore, { path, tenant }: { path: string; tena
   const tenants = await store.tenants();
   const whose = tenants.length === 0 ? '' : ` for the tenant ${tenant}`;
   const others = elsewhere(tenant, tenants);
-  return `palimpsest mcp: ${showPlace(path)} is not there yet${whose}; it is opened when it is${others}\n`;
+  return `palimpsest mcp: there is no store at ${showPlace(path)} yet${whose}; it is opened once it exists${others}\n`;
 }
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];

@@ -28,6 +28,10 @@ describe('parseOptions', () => {
     expect(() => parseOptions([flag], OPTIONS)).toThrow(said);
   });
 
+  it.each(['--zzzzzzzzzz', '-z', '--toString'])('%s: says that it is unknown, and nothing else', (flag) => {
+    expect(() => parseOptions([flag], OPTIONS)).toThrow(new UsageError(`unknown option ${flag}`));
+  });
+
   it.each([['--zzzzzzzzzz'], ['-z'], ['--toString'], ['--window'], ['--json=yes'], ['--window', '--json']])(
     '%s: what cannot be read is a mistake of the caller, told in one line',
     (...args) => {

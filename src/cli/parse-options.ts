@@ -10,9 +10,11 @@ export function parseOptions<const T extends Options>(args: readonly string[], o
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    const name = /--([\w-]+)/.exec(String((error as Error).message))?.[1] ?? '';
-    const near = Object.hasOwn(options, name) ? undefined : nearest(name, Object.keys(options));
-    throw new UsageError(near ? `unknown option --${name}; did you mean --${near}?` : (error as Error).message);
+    const { message, code } = error as NodeJS.ErrnoException;
+    if (code !== 'ERR_PARSE_ARGS_UNKNOWN_OPTION') throw new UsageError(message);
+    const flag = /'(--?[^']*)'/.exec(message)?.[1] ?? '';
+    const near = nearest(flag.replace(/^-+/, ''), Object.keys(options));
+    throw new UsageError(`unknown option ${flag}${near ? `; did you mean --${near}?` : ''}`);
   }
 }
 

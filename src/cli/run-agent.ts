@@ -91,7 +91,7 @@ const agentOf = (command: string): Agent | undefined => {
 };
 
 const unknownAgent = (command: string): string =>
-  `palimpsest run: '${basename(command)}' is no agent that can be set up whole. It finds the addresses in ` +
+  `palimpsest run: '${basename(command)}' is not an agent that palimpsest can set up. It finds the addresses in ` +
   `${allVariables.map(({ name }) => name).join(', ')}, and has no recall. Agents: --for ${agents.map(({ name }) => name).join(', ')}\n`;
 
 /** The temporary file is readable by the user alone: it holds the token. */

@@ -312,6 +312,18 @@ policy: { name: polling }
     expect(stdout()).toContain('no key is needed');
     expect((await stop()).code).toBe(0);
   });
+
+  it.each([
+    ['GET', '/favicon.ico', undefined],
+    ['POST', '/v1/messages', 'not JSON'],
+    ['POST', '/v1/messages', '{"messages":[null]}'],
+  ])('keeps the demo running after %s %s with the body %s', async (method, path, body) => {
+    const { url, stop } = await serve(['--demo']);
+    const { status } = await fetch(`${url}${path}`, { method, ...(body === undefined ? {} : { body }) });
+    expect(status).toBeGreaterThanOrEqual(400);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect((await stop()).code).toBe(0);
+  });
 });
 
 describe('palimpsest serve, called wrongly', () => {

@@ -28,9 +28,9 @@ ${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: shown }))) : 
 ${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : ''}Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}
 
-What is masked is kept in ${store}
+Masked texts are kept in ${store}
   ${`npx palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it when what is under way is done.
+${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it once all open requests are answered.
 `;
 }
 

@@ -9,7 +9,7 @@ import { keepToken } from '../gateway/page/token.ts';
 import { toLogEntry } from '../gateway/receipts/log.ts';
 import { createRecordStores } from '../gateway/receipts/record-stores.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
-import { checkPort, urlOf } from '../gateway/server.ts';
+import { checkPort, type ListenOptions, urlOf } from '../gateway/server.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
 import { createPriceBook } from '../money/index.ts';
 import { limitSearchProcesses } from '../store/line-matcher.ts';
@@ -95,7 +95,7 @@ export async function startGateway(serving: Serving, open = openStores): Promise
   const stores = await open(serving);
   try {
     const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared });
-    const server = await listen(createGateway(options), settings);
+    const server = await listen(createGateway(options), addressOf(settings));
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
     const close = async ({ graceMs, drainMs = 0 }: CloseOptions): Promise<void> => {
       stopPruning();
@@ -109,7 +109,7 @@ export async function startGateway(serving: Serving, open = openStores): Promise
 }
 
 /** A worker is killed if it has not ended this long after its grace time. */
-export const MOST_EXIT_MS = 5000;
+const MOST_EXIT_MS = 5000;
 
 /** One process owns store and records; the others handle requests. */
 async function serveWithWorkers(serving: Serving): Promise<void> {
@@ -143,7 +143,7 @@ async function serveAsWorker(serving: Serving, { store, records, stopAsked }: Re
   const open = async (tenant: string): Promise<Store> => store(tenant);
   const server = await listen(
     createGateway(optionsOf(serving, { open, records, isStoreShared: true })),
-    serving.settings,
+    addressOf(serving.settings),
   );
   await Promise.race([interrupted(serving.io), stopAsked]);
   const { graceMs, drainMs } = serving.settings;
@@ -162,7 +162,7 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
     token,
     version,
   });
-  const server = await listen(gateway, settings);
+  const server = await listen(gateway, addressOf(settings));
   const stopped = interrupted(io);
   io.stdout(greetDemo(server.url, token));
   const ending = new AbortController();
@@ -218,6 +218,8 @@ async function announce({ settings, token, io, agent }: Serving, url: string): P
   io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store, tenant, agent }));
   await warnOfMissing(gateway.upstreams ?? {}, io);
 }
+
+const addressOf = ({ port, host }: ServeSettings): ListenOptions => ({ port, host });
 
 const NEVER = new Promise<void>(() => {});
 const interrupted = (io: Io): Promise<void> => io.interrupted?.() ?? NEVER;

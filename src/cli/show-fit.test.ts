@@ -60,7 +60,7 @@ describe('showReport', () => {
     expect(showReport(report)).toContain(`(−${share} %)`);
     expect(showReport(report)).toContain('18 results masked');
     expect(showReport({ ...report, edits: { ...report.edits, mask: 1 } })).toContain('1 result masked');
-    expect(showReport(fit([]).report)).toContain('(−0 %)');
+    expect(showReport(fit([]).report)).toContain('(0 %)');
   });
   it('says what the request must carry', () => {
     const call = (i: number) => [

@@ -8,7 +8,7 @@ import {
   type Report,
   type Segment,
 } from '../index.ts';
-import { counted } from '../text.ts';
+import { counted, percentChange } from '../text.ts';
 import type { Io } from './io.ts';
 
 /** A readable before/after: a line for each tool result, with its text after `fit`. */
@@ -112,7 +112,6 @@ function fatesOf(plan: Plan, segments: readonly Segment[]): Map<number, Fate> {
 /** The report of a fit: the changes and their reasons. */
 export function showReport(report: Report): string {
   const { tokens, edits, decision, requires } = report;
-  const share = tokens.before === 0 ? 0 : Math.round((1 - tokens.after / tokens.before) * 100);
   const count = (n: number): string => n.toLocaleString('en');
   const did = [
     `${counted(edits.mask, 'result')} masked`,
@@ -122,7 +121,7 @@ export function showReport(report: Report): string {
   ];
   return [
     `before    ${count(tokens.before)} tokens`,
-    `after     ${count(tokens.after)} tokens (−${share} %)`,
+    `after     ${count(tokens.after)} tokens (${percentChange(tokens)})`,
     `did       ${did.join(', ')}, in ${counted(report.epoch, 'step')}`,
     ...(report.lastChange ? [`last step ${report.lastChange.act}: ${report.lastChange.because}`] : []),
     `now       ${decision.act}: ${decision.because}`,

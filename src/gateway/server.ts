@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
 import { requestLimits } from '../limits.ts';
+import { checkOptions, rule } from '../options.ts';
 import type { Gateway } from './create-gateway.ts';
 
 /** Where to listen. */
@@ -40,7 +41,9 @@ export interface GatewayServer {
  * await server.close({ graceMs: 5000 });
  * ```
  */
-export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: ListenOptions): Promise<GatewayServer> {
+export async function listen(gateway: Gateway, options: ListenOptions): Promise<GatewayServer> {
+  checkOptions('listen', options, RULES, ['port']);
+  const { port, host = '127.0.0.1' } = options;
   const server = createServer({ keepAliveTimeout: requestLimits.idleMs });
   const connections = new Connections(server);
   server.on('request', gateway);
@@ -66,6 +69,12 @@ export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: Lis
     },
   };
 }
+
+const RULES = {
+  port: rule('a port of 0 to 65535', (v) => Number.isInteger(v) && Number(v) >= 0 && Number(v) <= 65_535),
+  // Node would listen on all addresses for an empty text.
+  host: rule('an address such as 127.0.0.1', (v) => typeof v === 'string' && v !== ''),
+};
 
 /**
  * Owns every socket of a server, from its first byte to its last. Node removes its own error listener from a socket that it hands out,

@@ -33,7 +33,7 @@ describe('contextReport', () => {
     const answer = await contextReport(context, {});
     expect(answer).toContain('session mine: 0 texts, 0 characters (about 0 tokens)');
     expect(answer).toMatch(
-      /last request: [\d,]+ tokens before, [\d,]+ tokens after \(−0 %\); 0 results masked in 0 steps/,
+      /last request: [\d,]+ tokens before, [\d,]+ tokens after \(0 %\); 0 results masked in 0 steps/,
     );
     expect(answer).toContain(`decision: ${report.decision.act}: ${report.decision.because}`);
   });

@@ -3,7 +3,7 @@ import { checkMayList, openScope, refsInScope, type Scope } from '../store/acces
 import { walks } from '../store/slots.ts';
 import type { Stored } from '../store/store.ts';
 import { headsOf } from '../store/text-heads.ts';
-import { counted, quote, takeLines } from '../text.ts';
+import { counted, percentChange, quote, takeLines } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { showRefs } from './show-refs.ts';
 
@@ -78,9 +78,8 @@ function showSession({ texts, chars, turns, byTool, largest }: Counts, scope: Sc
 }
 
 function showRequest({ tokens, edits, epoch, decision }: Report): string[] {
-  const share = tokens.before === 0 ? 0 : Math.round(100 * (1 - tokens.after / tokens.before));
   return [
-    `  last request: ${counted(tokens.before, 'token')} before, ${counted(tokens.after, 'token')} after (−${share} %); ${counted(edits.mask, 'result')} masked in ${counted(epoch, 'step')}`,
+    `  last request: ${counted(tokens.before, 'token')} before, ${counted(tokens.after, 'token')} after (${percentChange(tokens)}); ${counted(edits.mask, 'result')} masked in ${counted(epoch, 'step')}`,
     `  decision: ${decision.act}: ${decision.because}`,
   ];
 }

@@ -17,7 +17,7 @@ type Sessions = readonly SessionFigures[];
 type ToPart = (session: SessionFigures) => Part;
 
 /** Billed cost for one unit of cost that the gateway expected without masks. Without a price, both are in tokens. */
-export const perExpected: ToPart = ({ costs }) => ({ part: costs.billed, whole: costs.expectedWithout });
+const perExpected: ToPart = ({ costs }) => ({ part: costs.billed, whole: costs.expectedWithout });
 const perSession: ToPart = ({ costs }) => ({ part: costs.billed, whole: 1 });
 const perRequest: ToPart = ({ costs, billedRequests }) => ({ part: costs.billed, whole: billedRequests });
 

@@ -24,13 +24,13 @@ function percentDigits(share: number): string {
 }
 
 /** `+3 %`, `−4 %` */
-export const signedPercent = (change: number): string => (change > 0 ? '+' : '') + percent(change);
+const signedPercent = (change: number): string => (change > 0 ? '+' : '') + percent(change);
 
 /** Points: `0.4` for 0.004. */
 export const points = (share: number): string =>
   minus((100 * share).toFixed(Math.abs(share) < 0.0995 ? 1 : 0).replace(/^-0(?:\.0)?$/, '0'));
 
-export const pointRange = ({ low, high }: Interval): string => `${points(low)} to ${points(high)}`;
+const pointRange = ({ low, high }: Interval): string => `${points(low)} to ${points(high)}`;
 
 /** `$12.30`, `$0.0042`, `5.2k tokens` */
 export const cost = (amount: number, unit: CostUnit): string =>

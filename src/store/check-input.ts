@@ -4,7 +4,9 @@ import { badOption, kindOfValue } from '../options.ts';
 import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
 /** Checks that every store makes before it writes: the text, the session and the turn. */
-export function checkItem({ text, about }: { readonly text: string; readonly about: Reference }): void {
+export function checkItem(item: { readonly text: string; readonly about: Reference }): void {
+  if (typeof item !== 'object' || item === null) throw badOption('an item', 'an object with text and about', item);
+  const { text, about } = item;
   checkText('the text to store', text);
   if (typeof about !== 'object' || about === null) throw badOption('what a text is about', 'an object', about);
   const { session, turn, tool } = about;
@@ -14,6 +16,7 @@ export function checkItem({ text, about }: { readonly text: string; readonly abo
 }
 
 export function checkRecord(record: TurnRecord): void {
+  if (typeof record !== 'object' || record === null) throw badOption('the turn', 'an object', record);
   checkSession(record.session);
   checkTurn(record.turn);
   for (const part of ['reasoning', 'action', 'observation'] as const) checkText(`the ${part} of a turn`, record[part]);

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
-import { badOption, checkOptions, rule, text } from '../options.ts';
+import { checkOptions } from '../options.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import {
   checkItem,
@@ -26,6 +26,7 @@ import {
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { ownLock, type Place, placeOf } from './postgres/place.ts';
+import { POSTGRES_RULES } from './postgres/postgres-rules.ts';
 import { type FoundReference, fromLine } from './postgres/references.ts';
 import { readRecords, recordRows, removeOfSession, writeRecords } from './postgres/request-records.ts';
 import {
@@ -102,26 +103,12 @@ export interface PostgresStoreOptions {
  * ```
  */
 export function createPostgresStore(options: PostgresStoreOptions): Store {
-  checkOptions('createPostgresStore', options, RULES);
+  checkOptions('createPostgresStore', options, POSTGRES_RULES, ['pool']);
   const { pool, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000 } = options;
-  if (!pool) throw badOption('createPostgresStore option pool', RULES.pool.expected, pool);
   checkTenant(tenant);
   const timed = { connect: pool.connect.bind(pool), timeoutMs, preparing: { isOn: true } };
   return new PostgresStore(placeOf({ pool: timed, tenant, schema }));
 }
-
-const RULES = {
-  pool: rule('a Pool of the package pg', (v) => typeof (v as PostgresPool | null)?.connect === 'function'),
-  tenant: text,
-  schema: rule(
-    'a name of 1 to 63 small letters, digits and _',
-    (v) => typeof v === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(v),
-  ),
-  timeoutMs: rule(
-    'a whole number from 1 to 2147483647',
-    (v) => Number.isInteger(v) && Number(v) > 0 && Number(v) < 2 ** 31,
-  ),
-};
 
 class PostgresStore implements Store {
   readonly #place: Place;

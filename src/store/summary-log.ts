@@ -14,7 +14,7 @@ export type AsyncSummaryWriter<M> = (
 export const SUMMARY_TIMEOUT_MS = storeLimits.summaryMs;
 
 /** After this many failures in a row, `summarize` is switched off. */
-export const MOST_FAILURES = storeLimits.summaryFailures;
+const MOST_FAILURES = storeLimits.summaryFailures;
 
 /**
  * The summaries of one conversation, by the texts that they replaced. A planner cannot wait: if a summary is missing here, it

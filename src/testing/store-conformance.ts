@@ -355,6 +355,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         { text: 'bad', about: { session: '../s' } },
       ];
       await expectCode(() => store.putMany(items), 'BAD_OPTION');
+      await expectCode(() => store.putMany([null as never]), 'BAD_OPTION');
+      await expectCode(() => store.putTurns([null as never]), 'BAD_OPTION');
       expect(await store.get(handleOf('good'))).toBe(undefined);
       expect((await store.stats()).texts).toBe(0);
       await expectCode(() => store.putTurns([turnOf('s', 1), turnOf('s', -1)]), 'BAD_OPTION');

@@ -214,7 +214,7 @@ describe('palimpsest run', () => {
     const ran = await run(['--', 'my-agent', '--help'], prepare());
     const { base, openai, gemini, args } = startOf(ran);
     expect([openai, gemini, args]).toEqual([`${base}/v1`, base, ['--help']]);
-    expect(ran.stderr).toContain("'my-agent' is no agent that can be set up whole");
+    expect(ran.stderr).toContain("'my-agent' is not an agent that palimpsest can set up");
   });
 
   it('sends requests on to the address that the environment has', async () => {

@@ -110,7 +110,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   'no-zstd': 'the body is compressed with zstd, which Node can undo from 22.15 on',
   'byte-order-mark': 'the body begins with a byte order mark',
   charset: 'the body is not in UTF-8',
-  'not-json': 'the body is no JSON',
+  'not-json': 'the body is not JSON',
   'too-deep': `the body is nested more than ${requestLimits.jsonDepth} levels deep`,
   'model-name': `the model name has more than ${requestLimits.modelChars} characters`,
   'duplicate-keys': 'an object on the way to a result has a key twice',

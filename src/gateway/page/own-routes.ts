@@ -31,12 +31,18 @@ export function createOwnRoutes(
     else if (path === '/metrics')
       whereOurs(options, request, response, () => answerMetrics(options, request, response));
     else if (path === '/_palimpsest') response.writeHead(308, { location: '/_palimpsest/' }).end();
+    else if (path === '/' && isVisit(request))
+      whereOurs(options, request, response, () => response.writeHead(302, { location: '/_palimpsest/' }).end());
     else if (path.startsWith('/_palimpsest/'))
       whereOurs(options, request, response, () => answerOwn(options, request, response, path));
     else return false;
     return true;
   };
 }
+
+/** Whether a person opens the address in a browser. Only browsers send this header, and only for pages, not for requests of scripts. */
+const isVisit = ({ method, headers }: IncomingMessage): boolean =>
+  method === 'GET' && headers['sec-fetch-mode'] === 'navigate';
 
 function answerHealth(response: ServerResponse, isClosing: boolean): void {
   answerJson(response, isClosing ? 503 : 200, { status: isClosing ? 'closing' : 'ok' });

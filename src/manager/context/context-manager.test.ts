@@ -409,5 +409,11 @@ describe('ContextManager', () => {
     it('to mask half a result', () => {
       expect(errorOf(() => watching().manager.maskOldest(1.5))?.code).toBe('BAD_OPTION');
     });
+
+    it('to mask with an option that is unknown or no flag', () => {
+      const { manager } = watching();
+      expect(errorOf(() => manager.maskOldest(1, { insideWindow: 'yes' as never }))?.message).toContain('insideWindow');
+      expect(errorOf(() => manager.maskOldest(1, { inside: true } as never))?.message).toContain('found inside');
+    });
   });
 });

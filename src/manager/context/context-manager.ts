@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { ChatMessage, Format } from '../../message.ts';
-import { badOption, checkOptions, count, defined } from '../../options.ts';
+import { badOption, checkOptions, count, defined, flag } from '../../options.ts';
 import { never } from '../../plan/policies/never.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
 import type { Policy } from '../../plan/policy.ts';
@@ -197,7 +197,9 @@ export class ContextManager<M = ChatMessage> {
    * Masks the oldest results that the policy lets go: this many, or enough to fall below the soft threshold. With
    * `insideWindow`, also results inside the policy's window, but never those of the newest turn.
    */
-  maskOldest(results?: number, { insideWindow = false }: MaskOptions = {}): MaskResult<M> {
+  maskOldest(results?: number, options: MaskOptions = {}): MaskResult<M> {
+    checkOptions('maskOldest', options, { insideWindow: flag });
+    const { insideWindow = false } = options;
     if (results !== undefined && !count.check(results))
       throw badOption('maskOldest argument results', count.expected, results);
     this.#checkKnown('maskOldest');

@@ -1,4 +1,5 @@
-import { type SessionPlaceOptions, withPlace } from './find-place.ts';
+import { checkOptions, text } from '../../options.ts';
+import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
 
 /**
  * Removes a session with all its messages. Answers whether there was one. Throws if a process has it open.
@@ -10,6 +11,8 @@ import { type SessionPlaceOptions, withPlace } from './find-place.ts';
  * await deleteSession({ directory: 'sessions', id: 'ticket-42' });
  * ```
  */
-export async function deleteSession({ id, ...place }: SessionPlaceOptions & { readonly id: string }): Promise<boolean> {
+export async function deleteSession(options: SessionPlaceOptions & { readonly id: string }): Promise<boolean> {
+  checkOptions('deleteSession', options, { ...PLACE_RULES, id: text });
+  const { id, ...place } = options;
   return withPlace('deleteSession', place, (found) => found.delete(id));
 }

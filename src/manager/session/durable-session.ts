@@ -9,6 +9,7 @@ import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { Conversation } from './conversation/conversation.ts';
 import { RequestRenderer } from './conversation/request-renderer.ts';
 import { resultEvents } from './conversation/result-events.ts';
+import { checkEventOptions } from './log/check-event-options.ts';
 import { checkLogged } from './log/check-logged.ts';
 import { type Damage, damageFound } from './log/damage.ts';
 import { EventLog } from './log/event-log.ts';
@@ -181,6 +182,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async *events(options: EventOptions = {}): AsyncGenerator<SessionEvent<M>> {
+    checkEventOptions('events', options);
     await this.#log.flush();
     yield* this.#options.storage.read({
       ...options,

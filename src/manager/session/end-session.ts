@@ -9,15 +9,21 @@ export interface EndOptions {
   readonly storage: SessionStorage<unknown>;
   readonly format: Format<unknown>;
   readonly reason: string;
+  /** The number of events when the session was found to be too old. A session that has more by now is not ended. */
+  readonly events: number;
   readonly now: () => number;
 }
 
-/** Logs only that a session is over. Opening it as a session would write a snapshot under the wrong policy, limits and store. */
-export async function endSession({ storage, format, reason, now }: EndOptions): Promise<void> {
+/**
+ * Logs only that a session is over. Opening it as a session would write a snapshot under the wrong policy, limits and store.
+ * Answers whether it was ended.
+ */
+export async function endSession({ storage, format, reason, events, now }: EndOptions): Promise<boolean> {
   try {
     const conversation = untouched(format);
     const nothing = async (): Promise<void> => {};
     const { end } = await storage.recover({ conversation, between: nothing, checkFormat: () => {} });
+    if (end.seq > events) return false;
     const log = new EventLog({
       storage,
       end,
@@ -27,6 +33,7 @@ export async function endSession({ storage, format, reason, now }: EndOptions): 
       onProblem: () => {},
     });
     await log.append([{ type: 'session_end', reason, total_turns: conversation.turns }]);
+    return true;
   } finally {
     await storage.close({ isSaved: false });
   }

@@ -122,6 +122,38 @@ describe('an empty text for a directory', () => {
   });
 });
 
+describe('wrong options', () => {
+  const naming = (words: string): object =>
+    expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(words) });
+  const place = { directory: 'nowhere', id: 'a' };
+
+  it.each([undefined, null, 5])('%j in place of options is refused by all', async (options) => {
+    expect(() => readSessionEvents(options as never)).toThrow(naming('the options of readSessionEvents'));
+    await expect(deleteSession(options as never)).rejects.toEqual(naming('the options of deleteSession'));
+    expect(() => listSessions(options as never)).toThrow(naming('directory'));
+    await expect(sweepSessions(options as never)).rejects.toEqual(naming('the options of sweepSessions'));
+  });
+
+  it('an option that does not exist is refused by all', async () => {
+    const unknown = { ...place, force: true };
+    expect(() => readSessionEvents(unknown)).toThrow(naming('found force'));
+    await expect(deleteSession(unknown)).rejects.toEqual(naming('found force'));
+    await expect(listSessions({ directory: 'nowhere', force: true } as never)).rejects.toEqual(naming('found force'));
+  });
+
+  it.each<[object, string]>([
+    [{ types: 5 }, 'option types'],
+    [{ types: 'message' }, 'option types'],
+    [{ afterSeq: '3' }, 'option afterSeq'],
+    [{ after: 3 }, 'found after'],
+  ])('%j is not a choice of events', async (options, words) => {
+    expect(() => readSessionEvents(place, options)).toThrow(naming(words));
+    const session = await openChat({ directory: freshFolder(), id: 'a' });
+    await expect(session.events(options)[Symbol.asyncIterator]().next()).rejects.toEqual(naming(words));
+    await session.close();
+  });
+});
+
 describe('sweepSessions', () => {
   const now = (): number => 8 * DAY;
 

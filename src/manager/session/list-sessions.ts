@@ -1,7 +1,7 @@
-import { badOption } from '../../options.ts';
+import { badOption, checkOptions } from '../../options.ts';
 import { listFolders } from './disk/list-folders.ts';
 import { directoryRule } from './disk/session-folder.ts';
-import { type SessionPlaceOptions, withPlace } from './find-place.ts';
+import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
 import type { SessionInfo } from './session-info.ts';
 
 export type { SessionInfo } from './session-info.ts';
@@ -21,5 +21,10 @@ export function listSessions(place: SessionPlaceOptions): Promise<SessionInfo[]>
 export function listSessions(place: string | SessionPlaceOptions): SessionInfo[] | Promise<SessionInfo[]> {
   if (typeof place === 'string') return listFolders(place);
   if (typeof place !== 'object' || place === null) throw badOption('directory', directoryRule.expected, place);
+  return listIn(place);
+}
+
+async function listIn(place: SessionPlaceOptions): Promise<SessionInfo[]> {
+  checkOptions('listSessions', place, PLACE_RULES);
   return withPlace('listSessions', place, async (found) => [...(await found.list())]);
 }

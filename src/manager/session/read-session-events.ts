@@ -1,9 +1,11 @@
+import { checkOptions, func, text } from '../../options.ts';
 import { diskPlace } from './disk/disk-place.ts';
-import type { ReadEventsOptions } from './disk/read-events.ts';
-import { findPlace, type SessionPlaceOptions } from './find-place.ts';
+import { findPlace, PLACE_RULES, type SessionPlaceOptions } from './find-place.ts';
+import { checkEventOptions } from './log/check-event-options.ts';
 import { damageFound } from './log/damage.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
+import type { ReadEventsOptions } from './session-storage.ts';
 
 /** Options of `readSessionEvents`. */
 export interface ReadSessionOptions extends SessionPlaceOptions {
@@ -24,9 +26,12 @@ export interface ReadSessionOptions extends SessionPlaceOptions {
  * ```
  */
 export function readSessionEvents<M = unknown>(
-  { id, onProblem = (problem) => process.emitWarning(problem), ...place }: ReadSessionOptions,
+  session: ReadSessionOptions,
   options: EventOptions = {},
 ): AsyncIterable<SessionEvent<M>> {
+  checkOptions('readSessionEvents', session, { ...PLACE_RULES, id: text, onProblem: func });
+  checkEventOptions('readSessionEvents', options);
+  const { id, onProblem = (problem) => process.emitWarning(problem), ...place } = session;
   const onDamage = (lines: number): void => onProblem(damageFound(id, { lines }));
   const all = { ...options, onDamage };
   if (place.database === undefined) return diskPlace(place.directory as string).read<M>(id, all);

@@ -1,8 +1,8 @@
 import type { Conversation } from './conversation/conversation.ts';
-import type { ReadEventsOptions } from './disk/read-events.ts';
 import type { Place } from './log/place.ts';
 import type { Recovered } from './log/replay.ts';
 import type { Snapshot } from './log/snapshot.ts';
+import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
 import type { SessionInfo } from './session-info.ts';
 
@@ -30,6 +30,11 @@ export interface OpenOptions {
   readonly onProblem: (problem: Error) => void;
   /** Called when the storage is closed. */
   readonly onClose: () => Promise<void> | void;
+}
+
+export interface ReadEventsOptions extends EventOptions {
+  /** Called with the number of damaged lines once all events were read, if some of them are not acknowledged. */
+  readonly onDamage: (lines: number) => void;
 }
 
 /**

@@ -78,9 +78,8 @@ async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo
   return logged <= now ? logged : place.lastWritten(id, now);
 }
 
-async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<true> {
+async function end(place: SessionPlace, { id, format, events }: SessionInfo, now: () => number): Promise<boolean> {
   const own = formatByName(format as FormatName);
   const storage = await place.open<unknown>(id, { onProblem: () => {}, onClose: () => {} });
-  await endSession({ storage, format: own, reason: 'expired', now });
-  return true;
+  return endSession({ storage, format: own, reason: 'expired', events, now });
 }

@@ -47,7 +47,7 @@ export function hasLines(reference: Reference, visible: Visible): boolean {
  * The lines that a reference leaves out. If they have numbers, these continue from the line above. If that line has none, they are
  * written as in the target.
  */
-export function leftOutLines(
+function leftOutLines(
   { lines: { unit, from, to } }: Reference,
   target: { readonly lines: NumberedLines; readonly first: number; readonly above: string },
 ): string[] | undefined {

@@ -62,7 +62,7 @@ const START_MAGIC = 0x504d4c50;
 const MAGIC = 0x31676c50;
 const HEADER = 32;
 /** Records begin at multiples of this. */
-export const ALIGN = 16;
+const ALIGN = 16;
 
 export const aligned = (position: number): number => Math.ceil(position / ALIGN) * ALIGN;
 

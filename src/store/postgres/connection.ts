@@ -256,8 +256,7 @@ async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Prom
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
     // Created only when needed: creating an error takes longer than everything else in a call.
-    const giveUp = (): void =>
-      reject(new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`));
+    const giveUp = (): void => reject(new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs)`));
     timer = setTimeout(giveUp, timeoutMs);
   });
   try {

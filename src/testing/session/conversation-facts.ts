@@ -400,6 +400,14 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
         }
       });
 
+    test('an answer without its call or its text is refused, and nothing is added', async () => {
+      const { session } = await begin();
+      await session.add(user('the task'), call('c1'));
+      for (const wrong of [undefined, {}, { call: {}, text: 'x' }, { call: { id: 'c1', name: 'read_file' } }])
+        await expect(session.answer(wrong as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+      expect(session.messages()).toHaveLength(2);
+    });
+
     test('a result that answers no call is kept as it is', async () => {
       const { session } = await begin();
       await session.add(user('the task'), result('nobody', 'x'));

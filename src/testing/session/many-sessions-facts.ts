@@ -1,4 +1,6 @@
+import { formatByName } from '../../formats/detect-format.ts';
 import { deleteSession } from '../../manager/session/delete-session.ts';
+import { endSession } from '../../manager/session/end-session.ts';
 import { findPlace, type SessionPlaceOptions } from '../../manager/session/find-place.ts';
 import { listSessions } from '../../manager/session/list-sessions.ts';
 import { readSessionEvents } from '../../manager/session/read-session-events.ts';
@@ -142,6 +144,10 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       await session.add(user('again'));
       await session.close();
       expect(await place.delete('old', listed)).toBe(false);
+      const storage = await place.open<unknown>('old', { onProblem: () => {}, onClose: () => {} });
+      const ending = { storage, format: formatByName('chat'), reason: 'expired', events: listed?.events ?? 0, now };
+      expect(await endSession(ending)).toBe(false);
+      expect(await place.list()).toMatchObject([{ status: 'active', events: 3 }]);
       const [again] = await place.list();
       expect(await place.delete('old', again)).toBe(true);
       expect(await place.list()).toEqual([]);

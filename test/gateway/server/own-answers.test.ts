@@ -90,3 +90,25 @@ describe('HEAD /', () => {
     expect(upstream.received.map(({ url }) => url)).toEqual(['/']);
   });
 });
+
+/** As Chromium sends it when its user opens the address of the gateway. */
+const BROWSER = ['Host: 127.0.0.1', 'Connection: close', 'Accept: text/html,*/*;q=0.8', 'Sec-Fetch-Mode: navigate'];
+
+describe('GET / of a browser', () => {
+  it('leads to the page, and is not forwarded', async () => {
+    const answer = await ask(['GET / HTTP/1.1', ...BROWSER]);
+    expect(answer).toMatch(/^http\/1\.1 302 /);
+    expect(answer).toContain('\r\nlocation: /_palimpsest/\r\n');
+    expect(upstream.received).toEqual([]);
+  });
+
+  it('under a foreign name gets 403', async () => {
+    const answer = await ask(['GET / HTTP/1.1', 'Host: evil.example', ...BROWSER.slice(1)]);
+    expect(answer).toMatch(/^http\/1\.1 403 /);
+  });
+
+  it('by another client is forwarded: Ollama answers it', async () => {
+    await ask(['GET / HTTP/1.1', ...BROWSER.slice(0, -1)]);
+    expect(upstream.received.map(({ url }) => url)).toEqual(['/']);
+  });
+});

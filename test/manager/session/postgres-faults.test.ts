@@ -570,7 +570,9 @@ describe('the tables', () => {
 describe('openSession with a database', () => {
   it.each([
     [{ database: 'mysql://here' }, /postgres:\/\/me@host\/database/],
-    [{ database: {} }, /postgres:\/\/me@host\/database/],
+    [{ database: 'mysql://me:secret@here' }, /^((?!secret).)*but found another text$/],
+    [{ database: {} }, /postgres:\/\/me@host\/database.* but found an object/],
+    [{ database: { url: 'postgres://x', pool: { connect: () => {} } } }, /a url or a pool but found both/],
     [{ database: 5 }, /option database/],
     [{ database: '' }, /option database/],
     [{ database: { url: 'postgres://x', lease: 5 } }, /lease/],

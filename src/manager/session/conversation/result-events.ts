@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../../../errors.ts';
 import type { MessageWriter } from '../../message-writer.ts';
 import { placeResults } from '../../open-calls.ts';
 import type { ToolResult } from '../../tool-call.ts';
@@ -10,9 +11,18 @@ export function resultEvents<M>(
   writer: MessageWriter<M>,
   results: readonly ToolResult[],
 ): MessageEvent<M>[] {
+  for (const result of results) checkResult(result);
   return placeResults(writer, conversation.messages(), results).flatMap(({ before, messages }) => {
     const key = conversation.keyAt(before);
     const place = key === undefined ? {} : { before: key };
     return messages.map((message) => ({ type: 'message', message, ...place }) as const);
   });
+}
+
+function checkResult(result: ToolResult): void {
+  const { call, text } = (result ?? {}) as Partial<ToolResult>;
+  const isComplete = typeof call?.id === 'string' && typeof call.name === 'string' && typeof text === 'string';
+  if (isComplete) return;
+  const missing = call === undefined ? 'no call' : typeof text === 'string' ? 'a call without id or name' : 'no text';
+  throw new PalimpsestError('BAD_INPUT', `Expected a result { call, text, isError } but found one with ${missing}`);
 }

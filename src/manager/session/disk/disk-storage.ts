@@ -9,13 +9,14 @@ import type {
   Batch,
   Compacted,
   Compaction,
+  ReadEventsOptions,
   RecoverOptions,
   SessionStorage,
   SnapshotOf,
 } from '../session-storage.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import { type DiskSession, openLog } from './open-log.ts';
-import { type ReadEventsOptions, readEvents } from './read-events.ts';
+import { readEvents } from './read-events.ts';
 import { recover } from './recover.ts';
 import { writeSnapshot } from './snapshot-file.ts';
 import { SyncMark } from './sync-mark.ts';

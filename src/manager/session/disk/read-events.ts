@@ -1,16 +1,11 @@
 import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
 import { readEvent } from '../log/event-line.ts';
-import type { EventOptions } from '../session.ts';
 import type { SessionEvent } from '../session-event.ts';
+import type { ReadEventsOptions } from '../session-storage.ts';
 import { readLines } from './lines.ts';
 import { readLog } from './read-log.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
-
-export interface ReadEventsOptions extends EventOptions {
-  /** Called with the number of unacknowledged damaged lines, once all events were read. */
-  readonly onDamage: (lines: number) => void;
-}
 
 /** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
 export async function* readEvents<M>(

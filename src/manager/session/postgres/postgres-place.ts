@@ -1,4 +1,5 @@
-import { badOption, checkOptions, rule, text } from '../../../options.ts';
+import { PalimpsestError } from '../../../errors.ts';
+import { badOption, checkOptions, text } from '../../../options.ts';
 import { checkTenant } from '../../../store/check-input.ts';
 import { holder, isKnownGone } from '../../../store/embedded/lock.ts';
 import {
@@ -10,10 +11,11 @@ import {
 } from '../../../store/postgres/connection.ts';
 import { createPool, type OwnPool } from '../../../store/postgres/create-pool.ts';
 import { migrate } from '../../../store/postgres/migrate.ts';
+import { isPool, POSTGRES_RULES, wholeMs } from '../../../store/postgres/postgres-rules.ts';
 import { checkSession } from '../../../store/store.ts';
 import type { SessionStatus } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
-import type { OpenOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
+import type { OpenOptions, ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
 import { type OpenedRow, PostgresStorage } from './postgres-storage.ts';
 import { eventsOf } from './read-rows.ts';
 import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
@@ -25,9 +27,11 @@ import { writeRows } from './write-rows.ts';
 /** Sessions in a PostgreSQL database. */
 export function postgresPlace(database: SessionDatabase): SessionPlace {
   const options = optionsOf(database);
-  checkOptions('option database', options, RULES);
+  checkOptions('session database', options, { ...POSTGRES_RULES, url: text, leaseMs: wholeMs });
   const { url, pool: given, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000, leaseMs = 30_000 } = options;
   checkTenant(tenant);
+  if (given && url !== undefined)
+    throw new PalimpsestError('BAD_OPTION', 'Expected option database to have a url or a pool but found both');
   const own = given ? undefined : ownPool(url);
   const pool = given ?? (own as PostgresPool);
   const timed = { connect: pool.connect.bind(pool), timeoutMs };
@@ -39,35 +43,14 @@ function optionsOf(database: SessionDatabase): SessionDatabaseOptions {
   return isPool(database) ? { pool: database } : database;
 }
 
-const isPool = (value: unknown): value is PostgresPool =>
-  typeof (value as Partial<PostgresPool> | null)?.connect === 'function';
-
 function ownPool(url: string | undefined): OwnPool {
-  if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
-    // The message leaves out the address, which may contain a password.
-    throw badOption(
-      'option database',
-      'an address such as postgres://me@host/database, or a Pool of the package pg',
-      '',
-    );
+  const expected = 'an address such as postgres://me@host/database, or a Pool of the package pg';
+  if (url === undefined) throw badOption('option database', expected, {});
+  // The message leaves out the address, which may contain a password.
+  if (!/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
+    throw new PalimpsestError('BAD_OPTION', `Expected option database to be ${expected} but found another text`);
   return createPool(url, 'sessions', { max: 3 });
 }
-
-const wholeMs = rule(
-  'a whole number from 1 to 2147483647',
-  (v) => Number.isInteger(v) && Number(v) > 0 && Number(v) < 2 ** 31,
-);
-const RULES = {
-  url: text,
-  pool: rule('a Pool of the package pg', isPool),
-  tenant: text,
-  schema: rule(
-    'a name of 1 to 63 small letters, digits and _',
-    (v) => typeof v === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(v),
-  ),
-  timeoutMs: wholeMs,
-  leaseMs: wholeMs,
-};
 
 class PostgresPlace implements SessionPlace {
   readonly #rows: SessionRows;
@@ -97,7 +80,7 @@ class PostgresPlace implements SessionPlace {
     return found.rows.map(toInfo);
   }
 
-  async *read<M>(id: string, options: Parameters<SessionPlace['read']>[1]) {
+  async *read<M>(id: string, options: ReadEventsOptions) {
     checkSession(id);
     await this.#migrated();
     yield* eventsOf<M>(this.#rows, id, options);

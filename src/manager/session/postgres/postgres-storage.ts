@@ -1,7 +1,6 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { sessionLimits } from '../../../limits.ts';
 import { inTransaction, type Query, type Row, withConnection } from '../../../store/postgres/connection.ts';
-import type { ReadEventsOptions } from '../disk/read-events.ts';
 import { parseEvent, toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import { snapshotText } from '../log/snapshot.ts';
@@ -13,6 +12,7 @@ import type {
   Compacted,
   Compaction,
   OpenOptions,
+  ReadEventsOptions,
   RecoverOptions,
   SessionStorage,
   SnapshotOf,

@@ -1,9 +1,8 @@
-import type { Row } from '../../../store/postgres/connection.ts';
-import { withConnection } from '../../../store/postgres/connection.ts';
-import type { ReadEventsOptions } from '../disk/read-events.ts';
+import { type Row, withConnection } from '../../../store/postgres/connection.ts';
 import { readEvent } from '../log/event-line.ts';
 import type { Place } from '../log/place.ts';
 import type { SessionEvent } from '../session-event.ts';
+import type { ReadEventsOptions } from '../session-storage.ts';
 import type { SessionRows } from './session-rows.ts';
 import { answerOf } from './until-answered.ts';
 

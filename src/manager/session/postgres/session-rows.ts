@@ -10,7 +10,7 @@ export interface SessionRows {
   readonly leaseMs: number;
 }
 
-/** The process that has a session open, and which of its sessions it is. */
+/** The process that has a session open. */
 export interface Writer {
   readonly pid: number;
   readonly host: string;
