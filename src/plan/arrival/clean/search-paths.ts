@@ -9,7 +9,7 @@ export function writePathsOnce(text: string): string {
   // From colon to colon: most lines have none, or no number after it.
   for (let colon = text.indexOf(':'); colon >= 0; ) {
     const { path, start } = pathBefore(text, colon);
-    let next = endOfLine(text, Math.max(colon, start)) + 1;
+    let next = endOfLine(text, colon) + 1;
     if (path !== undefined) {
       const starts = [start];
       for (; hasPath(text, next, path); next = endOfLine(text, next) + 1) starts.push(next);
