@@ -21,6 +21,12 @@ describe('NumberedLines', () => {
     ['1234567890: too long for a line number', '', undefined],
     [`${' '.repeat(60)}1: far to the right`, '', undefined],
     ['→12', '', undefined],
+    ['123456789: nine digits', '123456789: ', 123456789],
+    ['12←another arrow', '', undefined],
+    ['12‒a dash with bytes of the arrow', '', undefined],
+    ['12ᆒa letter with bytes of the arrow', '', undefined],
+    ['\t: no number', '', undefined],
+    ['\t→no number', '', undefined],
     ['10:10:05 GET /', '', undefined],
     ['10:10:05.123 GET /', '', undefined],
     ['9:05 breakfast', '', undefined],
@@ -29,12 +35,14 @@ describe('NumberedLines', () => {
     ['12:30-13:00 lunch', '', undefined],
     ['12:30–13:00 lunch', '', undefined],
     ['12:30pm lunch', '', undefined],
+    ['11:30AM breakfast', '', undefined],
     ['59:59.9 elapsed', '', undefined],
     ['12:30. the thirtieth of a list', '12:', 12],
     ['12:30px', '12:', 12],
     ['12:300 lines', '12:', 12],
     ['12:75 lines', '12:', 12],
     ['12: 30 lines', '12: ', 12],
+    ['12|30 lines', '12|', 12],
     ['1234:30 lines', '1234:', 1234],
     ['10.0.0.1:8080', '', undefined],
     ['[::1]:8080', '', undefined],
@@ -103,6 +111,18 @@ describe('NumberedLines', () => {
         );
       }),
     );
+  });
+
+  it.each([
+    ['many lines', 12_000, 'a'],
+    ['more characters than are read at once', 100, 'a'.repeat(5000)],
+    ['fewer characters, but more bytes', 60, 'é'.repeat(3000)],
+  ])('finds the lines of a text with %s', (_, count, body) => {
+    const all = Array.from({ length: count }, (__, i) => (i % 3 === 0 ? `${body} ${i}` : `${i}→${body}`));
+    const lines = new NumberedLines(all.join('\n'));
+    expect(Array.from({ length: lines.count }, (__, line) => lines.slice(line, line + 1))).toEqual(all);
+    const numbers = all.flatMap((__, i) => (lines.isNumbered(i) ? [lines.numberAt(i)] : []));
+    expect(numbers).toEqual(all.flatMap((__, i) => (i % 3 === 0 ? [] : [i])));
   });
 
   it('compares lines without their numbers', () => {
