@@ -132,10 +132,66 @@ describe('NumberedLines', () => {
   });
 
   it('never finds a left-out line equal to another', () => {
-    const lines = new NumberedLines('[x]\ny', (line) => line === '[x]');
+    const lines = new NumberedLines('[x]\ny\n[z]', (line) => line === '[x]');
     expect(lines.leftOut).toEqual([0]);
+    expect(new NumberedLines('[x]').leftOut).toEqual([]);
     expect(lines.equals(0, lines, 0)).toBe(false);
     expect(lines.equals(1, lines, 1)).toBe(true);
+  });
+
+  it('searches for no three lines of which one is left out', () => {
+    const long = (name: string): string => `a long line with the name ${name}`;
+    const all = [...'abc'].map(long).concat('[left out]', [...'defg'].map(long));
+    const lines = new NumberedLines(all.join('\n'), (line) => line === '[left out]');
+    expect(all.map((_, line) => lines.hashOfThree(line) !== 0)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('knows whether any line has a number', () => {
+    expect(new NumberedLines('a\nb').hasNumbers).toBe(false);
+    expect(new NumberedLines('a\n2: b').hasNumbers).toBe(true);
+  });
+
+  it('compares the lines themselves where their hashes are equal', () => {
+    // Each pair has one hash, as long as the hash of a line stays as it is.
+    const pairs = [
+      ['export const keydfut4aya', 'export const keyghiae75m'],
+      ['export const keykflj5jq9', 'export const key880un3p3'],
+      ['export const key3vgb6o3a', 'export const keyyug1fn2r'],
+    ] as const;
+    for (const number of ['', '1: ']) {
+      const a = new NumberedLines(`${number}same\n${pairs.map(([first]) => first).join('\n')}`);
+      const b = new NumberedLines(`same\n${pairs.map(([, second]) => second).join('\n')}`);
+      expect([0, 1, 2, 3].map((line) => a.equals(line, b, line))).toEqual([true, false, false, false]);
+      expect(a.countEqual({ from: 0, to: 4 }, b, 0)).toBe(1);
+    }
+  });
+
+  it('counts equal lines up to the end of both texts', () => {
+    const all = Array.from({ length: 100 }, (_, i) => `line ${i}`);
+    const [a, b] = [
+      new NumberedLines(all.join('\n')),
+      new NumberedLines(all.map((line, i) => `${i}: ${line}`).join('\n')),
+    ];
+    const c = new NumberedLines(all.with(70, 'another line').join('\n'));
+    for (const [one, other] of [
+      [a, a],
+      [a, b],
+      [b, a],
+    ] as const) {
+      expect(one.countEqual({ from: 0, to: 100 }, other, 0)).toBe(100);
+      expect(one.countEqual({ from: 40, to: 90 }, other, 40)).toBe(50);
+      expect(one.countEqual({ from: 40, to: 100 }, other, 39)).toBe(0);
+    }
+    for (const one of [a, b]) expect(one.countEqual({ from: 0, to: 100 }, c, 0)).toBe(70);
   });
 
   it.each([
@@ -150,6 +206,8 @@ describe('NumberedLines', () => {
     [' 11: a\n\t12: b', false],
     ['11: a\nb', false],
     ['a\nb', true],
+    ['a\nb\n3: c', true],
+    ['a\n3: b', false],
   ])('tells of %j whether the second line continues the first', (text, expected) => {
     expect(new NumberedLines(text).isContinued(0)).toBe(expected);
   });
@@ -161,6 +219,8 @@ it.each([
   ['\t9: ', 10, '\t10: '],
   ['  99| ', 7, '   7| '],
   [' 9→', 1000, '1000→'],
+  ['10\t', 9, '9\t'],
+  [' \t9: ', 10, ' \t10: '],
 ])('after %j, %d is written in the same manner', (prefix, next, expected) => {
   expect(new Numbering(prefix).prefix(next)).toBe(expected);
 });
