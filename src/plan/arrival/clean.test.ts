@@ -376,6 +376,8 @@ describe('dropBlanks', () => {
     expect(dropBlanks('a\n\n\n\nb\n \n\t\nc\r\n\r\n\r\nd')).toBe('a\n\nb\n\nc\r\n\r\nd');
     expect(dropBlanks('\n\n\na\n\n\n\n')).toBe('\na\n\n');
     expect(dropBlanks('a\n\nb\n\n')).toBe('a\n\nb\n\n');
+    // A return at the end may begin a line end that is yet to come.
+    expect(dropBlanks('a\n\n\n\r')).toBe('a\n\n\r');
   });
 
   it('keeps all other characters', () => {

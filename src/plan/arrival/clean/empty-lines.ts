@@ -13,7 +13,8 @@ export function dropBlanks(text: string): string {
     // Without the blanks after it, a return would end the line.
     if (last > start && text.charCodeAt(last - 1) === RETURN) last = end;
     const isEmpty = last === start;
-    if (isEmpty && isBehindEmpty) kept.replace(start, next);
+    // After the last line break there is no line, unless it holds something.
+    if (isEmpty && isBehindEmpty && next <= text.length) kept.replace(start, next);
     else if (last < end) kept.replace(last, end);
     isBehindEmpty = isEmpty;
   }
