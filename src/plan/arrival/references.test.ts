@@ -163,6 +163,8 @@ describe('VisibleLines', () => {
     lines.change(1, after);
     expect(lines.shape(before)).toBeUndefined();
     expect(lines.shape(after)?.text).toBe('[output lines 1–30: same as lines 1–30 of the last read a.ts above]');
+    lines.change(1, '[read a.ts: 30 lines, 900 chars masked]');
+    expect(lines.shape(after)).toBeUndefined();
     lines.change(2, before);
     expect(lines.shape(before)).toBeUndefined();
   });
@@ -576,7 +578,10 @@ describe('long texts take time in proportion to their length', () => {
     expect(lines.shape(text)?.targets).toEqual([1]);
     lines.add(3, 'x'.repeat(chars - text.length), read('c'));
     expect(lines.shape(text)?.targets).toEqual([1]);
-    lines.add(4, 'x'.repeat(300), read('c'));
+    lines.change(3, 'masked, which makes room for another text');
+    lines.add(4, 'x'.repeat(chars - text.length), read('c'));
+    expect(lines.shape(text)?.targets).toEqual([1]);
+    lines.add(5, 'x'.repeat(300), read('c'));
     expect(lines.shape(text)).toBeUndefined();
   });
 });
