@@ -200,6 +200,7 @@ describe('NumberedLines', () => {
     ['  9→a\n  10→b', false],
     ['11: a\n12: b', true],
     ['11: a\n12:b', false],
+    ['11:a\n12: b', false],
     ['11: a\n12| b', false],
     ['11: a\n13: b', false],
     ['11: a\n11: b', false],
