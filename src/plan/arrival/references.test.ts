@@ -235,6 +235,15 @@ describe('VisibleLines', () => {
     );
   });
 
+  it('begins a block where three lines have 40 characters: shorter ones repeat everywhere', () => {
+    const conversation = new Conversation();
+    const text = ['{', '{', 'x'.repeat(37), '{}', ...source('a', 1, 30)].join('\n');
+    conversation.add(text, read('a.ts'));
+    expect(conversation.send(text, bash('cat a.ts'))).toBe(
+      ['{', '[output lines 2–34: same as lines 2–34 of the last read a.ts above]'].join('\n'),
+    );
+  });
+
   it('keeps a short block beside a long one', () => {
     const conversation = new Conversation();
     conversation.add(source('a', 1, 30).join('\n'), read('a.ts'));
