@@ -1,4 +1,4 @@
-/** For each group: files to mutate, and the tests that are meant for them. */
+/** For each group: files to mutate, the tests that are meant for them, and the samples that a property tries (10 by default). */
 export const groups = {
   laws: {
     mutate: ['src/laws/*.ts'],
@@ -29,10 +29,13 @@ export const groups = {
   clean: {
     mutate: ['src/plan/arrival/{clean,shell-output}.ts', 'src/plan/arrival/clean/*.ts'],
     tests: ['src/plan/arrival/{clean,shell-output}.test.ts', 'src/plan/arrival/clean/*.test.ts'],
+    samples: 40,
   },
   references: {
     mutate: ['src/plan/arrival/*.ts', '!src/plan/arrival/{clean,shell-output}.ts'],
     ignoreStatic: true,
     tests: ['src/plan/arrival/!(clean|shell-output).test.ts', 'test/arrival/{arrival,doors,exact}.test.ts'],
+    // The first samples of a property are small: too few of them have references.
+    samples: 40,
   },
 };

@@ -31,7 +31,7 @@ for (const group of named.length > 0 ? named : Object.keys(groups)) {
     {
       cwd: repository,
       stdio: 'inherit',
-      env: { PALIMPSEST_RUNS: '10', ...process.env, PALIMPSEST_MUTANTS: group },
+      env: { PALIMPSEST_RUNS: String(groups[group].samples ?? 10), ...process.env, PALIMPSEST_MUTANTS: group },
     },
   );
   if (status !== 0) process.exit(status ?? 1);

@@ -141,6 +141,37 @@ describe('cleanResult', () => {
     ]);
   });
 
+  it('shows the last state of a line only for a shell: elsewhere a return may end a line', () => {
+    expect(cleanResult('10 %\r50 %\r100 %\nok', 'shell')).toBe('100 %\nok');
+    expect(cleanResult('10 %\r50 %\r100 %\nok', 'other')).toBe('10 %\r50 %\r100 %\nok');
+  });
+
+  it('lets codes erase text only in a shell', () => {
+    expect(cleanResult('downloading 10 %\r\u001b[Kdone', 'shell')).toBe('done');
+    expect(cleanResult('downloading 10 %\r\u001b[Kdone', 'other')).toBe('downloading 10 %\rdone');
+  });
+
+  it('writes paths once in searches and shells, not in other results', () => {
+    const found = 'src/a.ts:1:x\nsrc/a.ts:2:y\n';
+    expect(cleanResult(found, 'search')).toBe('src/a.ts:\n1:x\n2:y\n');
+    expect(cleanResult(found, 'other')).toBe(found);
+  });
+
+  it('strips the blanks before the numbers of a table, unless it is in a file', () => {
+    const table = '  12\tapples\n   7\tpears\n';
+    expect(cleanResult(table, 'shell')).toBe('12\tapples\n7\tpears\n');
+    expect(cleanResult(table, 'file')).toBe(table);
+  });
+
+  it('takes only escape codes from a diff', () => {
+    const diff = '--- a/a.ts\n+++ b/a.ts\n@@ -1,3 +1,3 @@\n a  \n\n\n\n-b  \n+c  \n';
+    expect(cleanResult(`\u001b[1m${diff}`, 'shell')).toBe(diff);
+  });
+
+  it('compacts JSON whose lines end with returns', () => {
+    expect(cleanResult('{\r  "a": 1,\r  "b": 2\r}', 'shell')).toBe('{"a":1,"b":2}');
+  });
+
   it('compacts JSON that has equal lines, which are not folded', () => {
     const list = { numbers: Array.from({ length: 50 }, () => 0) };
     expect(cleanResult(JSON.stringify(list, null, 8), 'other')).toBe(JSON.stringify(list));
@@ -210,6 +241,8 @@ it.each([
   ['abc', 3],
   ['é', 1],
   ['e\u0301', 1],
+  ['e\u0300', 1],
+  ['警e\u0301', 3],
   ['警告', 4],
   ['😀', 2],
   ['█░', 2],
@@ -235,8 +268,12 @@ describe('keepLastStates', () => {
     ['wide characters are covered', '警告警告\reight ch', 'eight ch'],
     ['blocks take one', '█░░ 10 %\r██░ 50 %\r███ 99 %', '███ 99 %'],
     ['a tab covers nothing', 'warning: it\ra\tlong text behind it', 'warning: it\ra\tlong text behind it'],
+    ['a tab at the beginning covers nothing', 'warning\r\tb', 'warning\r\tb'],
+    ['blanks at its end cannot be seen', 'ab      \rabcd', 'abcd'],
     ['a tab goes far', 'a\tb\rfive!', 'a\tb\rfive!'],
     ['a code erases its end', 'warning: it\rok\u001b[K', 'ok\u001b[K'],
+    ['the same code with its default erases its end', 'warning: it\rok\u001b[0K', 'ok\u001b[0K'],
+    ['a code erases only its beginning', 'warning: it\rok\u001b[1K', 'warning: it\rok\u001b[1K'],
     ['a code erases it', 'warning: it\r\u001b[0;32m\u001b[Kok', '\u001b[0;32m\u001b[Kok'],
     ['a code erases the line before the return', 'warning: it\u001b[2K\rok', 'ok'],
     ['a code erases a line that stays empty', 'downloading\rwarning: it\r\u001b[K\r\n', 'warning: it\r\n'],
@@ -255,6 +292,14 @@ describe('keepLastStates', () => {
   ])('keeps what a terminal still shows: %s', (_, text, shown) => {
     expect(keepLastStates(text)).toBe(shown);
     expect(stripEscapeCodes(keepLastStates(stripEscapeCodes(shown)))).toBe(stripEscapeCodes(shown));
+  });
+
+  it('leaves lines alone that were not overwritten', () => {
+    expect(keepLastStates('10 %\r20 %\nkept\u001b[2K too\r\nend')).toBe('20 %\nkept\u001b[2K too\r\nend');
+  });
+
+  it('drops rows without text', () => {
+    expect(keepLastStates('warning: it\r\u001b[1A   \u001b[1Adone')).toBe('warning: it\r\ndone');
   });
 
   it('loses no column that a terminal shows', () => {
@@ -323,10 +368,16 @@ describe('dropBlanks', () => {
     expect(dropBlanks('  a \t\n b  \r\nc  ')).toBe('  a\n b\r\nc');
   });
 
+  it('keeps blanks after a return, which would end the line without them', () => {
+    expect(dropBlanks('a\r  \nb\r \t\r\nc')).toBe('a\r  \nb\r \t\r\nc');
+  });
+
   it('makes one of two or more empty lines', () => {
     expect(dropBlanks('a\n\n\n\nb\n \n\t\nc\r\n\r\n\r\nd')).toBe('a\n\nb\n\nc\r\n\r\nd');
     expect(dropBlanks('\n\n\na\n\n\n\n')).toBe('\na\n\n');
     expect(dropBlanks('a\n\nb\n\n')).toBe('a\n\nb\n\n');
+    // A return at the end may begin a line end that is yet to come.
+    expect(dropBlanks('a\n\n\n\r')).toBe('a\n\n\r');
   });
 
   it('keeps all other characters', () => {
@@ -350,6 +401,25 @@ describe('foldRepeatedBlocks', () => {
     expect(foldRepeatedBlocks(twice)).toBe(twice);
   });
 
+  it('folds at the end of a text that has no newline there', () => {
+    expect(foldRepeatedBlocks(`${line}\n${line}\n${line}`)).toBe(`${line}\n[the line above 2 more times]`);
+  });
+
+  it('keeps line ends', () => {
+    expect(foldRepeatedBlocks(`${line}\r\n`.repeat(5))).toBe(`${line}\r\n[the line above 4 more times]\r\n`);
+  });
+
+  it('folds every block of a text, but none that occurs twice or has more than 8 lines', () => {
+    const twice = `${line} twice\n`.repeat(2);
+    const nine = Array.from({ length: 9 }, (_, i) => `line ${i} of nine lines\n`)
+      .join('')
+      .repeat(3);
+    const other = `another ${line}\n`;
+    expect(foldRepeatedBlocks(`${line}\n`.repeat(3) + twice + nine + other.repeat(4))).toBe(
+      `${line}\n[the line above 2 more times]\n${twice}${nine}${other}[the line above 3 more times]\n`,
+    );
+  });
+
   it('folds blocks of lines', () => {
     const block = `${line}\nand a second\n`;
     expect(foldRepeatedBlocks(`start\n${block.repeat(7)}`)).toBe(`start\n${block}[the 2 lines above 6 more times]\n`);
@@ -358,12 +428,19 @@ describe('foldRepeatedBlocks', () => {
   });
 
   it('leaves alone what would not become shorter', () => {
-    expect(foldRepeatedBlocks('}\n}\n}\n}\n')).toBe('}\n}\n}\n}\n');
+    // Without two of three lines and with `[the line above 2 more times]`, the second text would be as long as before.
+    for (const text of ['}\n}\n}\n}\n', 'fourteen chars\n'.repeat(3)]) expect(foldRepeatedBlocks(text)).toBe(text);
   });
 
   it('leaves a text alone that speaks of lines above', () => {
-    const text = `x\n[the line above 2 more times]\n${`${line}\n`.repeat(5)}`;
-    expect(foldRepeatedBlocks(text)).toBe(text);
+    for (const said of [
+      'the line above 2 more times',
+      'the 2 lines above 3 more times',
+      'the 8 lines above 12 more times',
+    ]) {
+      const text = `x\n[${said}]\n${`${line}\n`.repeat(5)}`;
+      expect(foldRepeatedBlocks(text)).toBe(text);
+    }
   });
 
   it('finds three equal blocks of each size, wherever they begin', () => {
@@ -431,12 +508,25 @@ describe('compactJson', () => {
     );
   });
 
+  it('writes tables within lists, objects and other tables', () => {
+    const table = Array.from({ length: 3 }, (_, i) => ({ identifier: i, description: `item ${i}` }));
+    const written =
+      '{"list of objects with the keys":["identifier","description"],"values":[[0,"item 0"],[1,"item 1"],[2,"item 2"]]}';
+    expect(compactJson(JSON.stringify([[table, 1], []]))).toBe(`[[${written},1],[]]`);
+    const rows = table.map((row) => ({ ...row, children: [row.identifier], more: table }));
+    expect(fromColumns(JSON.parse(compactJson(JSON.stringify(rows)) ?? ''))).toEqual(rows);
+  });
+
   it('keeps lists of other objects', () => {
     for (const list of [
       [{ a: 1 }, { a: 2 }, { b: 3 }],
       [{}, {}, {}],
       [{ a: 1 }, { a: 2 }, { a: 3 }],
       [1, 2, 3],
+      ['first', 'second'].map((name) => ({
+        'a key that is long enough to save characters, twice or not at all': name,
+      })),
+      ['a', 'a', 'a', 'b'].map((last) => ({ [`a key that is long enough, with the letter ${last}`]: 1 })),
     ])
       expect(compactJson(JSON.stringify(list))).toBe(JSON.stringify(list));
   });
@@ -507,13 +597,39 @@ describe('writePathsOnce', () => {
     expect(writePathsOnce(text)).toBe('src/a.ts:\n1:one\n22: two: 2\nb.ts:3:x\nC:\\c.ts:\n1:x\n2:y\n');
   });
 
+  it.each([
+    ['on lines 0, 9 and 90', 'src/a.ts:0:x\nsrc/a.ts:9:y\nsrc/a.ts:90:z', 'src/a.ts:\n0:x\n9:y\n90:z'],
+    ['on a drive', 'C:\\c.ts:1:x\nC:\\c.ts:2:y', 'C:\\c.ts:\n1:x\n2:y'],
+    ['on a drive with slashes', 'C:/c.ts:1:x\nC:/c.ts:2:y', 'C:/c.ts:\n1:x\n2:y'],
+    ['in lines that end with a return', 'a.ts:1:x\r\na.ts:2:y\r\n', 'a.ts:\r\n1:x\r\n2:y\r\n'],
+    ['below a line that begins with a colon', ':\na.ts:1:x\na.ts:2:y', ':\na.ts:\n1:x\n2:y'],
+    ['below a list with a title that is no path', 'found:\n1:x\na.ts:1:x\na.ts:2:y', 'found:\n1:x\na.ts:\n1:x\n2:y'],
+    ['far below', `${'text\n'.repeat(400)}a.ts:1:x\na.ts:2:y`, `${'text\n'.repeat(400)}a.ts:\n1:x\n2:y`],
+  ])('writes the path of findings once: %s', (_, text, written) => {
+    expect(writePathsOnce(text)).toBe(written);
+  });
+
+  it.each([
+    ['two files with names of one length', 'src/a.ts:1:x\nsrc/b.ts:2:y'],
+    ['a finding and its context', 'a.ts:1:x\na.ts-2:y'],
+    ['a note and a finding', 'a.ts: a note\na.ts:2:y'],
+    ['words that are no path', 'error:1:x\nerror:2:y'],
+    ['a beginning that is too long for a path', `${'a/'.repeat(600)}:1:x\n`.repeat(2)],
+  ])('leaves alone %s', (_, text) => {
+    expect(writePathsOnce(text)).toBe(text);
+  });
+
   it('leaves times, addresses and other lines alone', () => {
     const text = '12:30:01 a\n12:30:02 b\n10.0.0.1:80:x\n10.0.0.1:80:y\nat foo (a.ts:1:2)\nat foo (a.ts:1:3)\n';
     expect(writePathsOnce(text)).toBe(text);
   });
 
   it('leaves a text alone in which a number would go to the wrong path', () => {
-    for (const text of ['a.ts:1:x\na.ts:2:y\n3:z', 'c.ts:\n1:x\na.ts:1:x\na.ts:2:y'])
+    for (const text of [
+      'a.ts:1:x\na.ts:2:y\n3:z',
+      'c.ts:\n1:x\na.ts:1:x\na.ts:2:y',
+      `${'text\n'.repeat(400)}c.ts:\n12:x\na.ts:1:x\na.ts:2:y`,
+    ])
       expect(writePathsOnce(text)).toBe(text);
   });
 
@@ -556,6 +672,25 @@ describe('unpadLineNumbers', () => {
     const text = '     1→a\n     2→  b\n    10\tc\n    11\td\n  x 3→\n';
     for (const onlyRising of [true, false])
       expect(unpadLineNumbers(text, { onlyRising })).toBe('1→a\n2→  b\n10\tc\n11\td\n  x 3→\n');
+  });
+
+  it.each([
+    ['a number above it is one less', '   8\ta\n   9\tb\n  10\tc\n', '8\ta\n9\tb\n10\tc\n'],
+    ['it is before an arrow, even alone', '  99→a\n   7→b\n', '99→a\n7→b\n'],
+    ['it is 0', '   0\ta\n   1\tb\n', '0\ta\n1\tb\n'],
+    ['it has nine digits', '  123456789→a\n', '123456789→a\n'],
+    ['it is below an empty line', '\n   1→a\n', '\n1→a\n'],
+  ])('knows a line number of a file: %s', (_, text, unpadded) => {
+    expect(unpadLineNumbers(text, { onlyRising: true })).toBe(unpadded);
+  });
+
+  it.each([
+    ['a number of ten digits', '  1234567890→a\n  1234567890\tb\n'],
+    ['blanks before a tab', '  \ta\n'],
+    ['blanks before an arrow', '  →a\n'],
+    ['a number before other text', '  12 a\tb\n'],
+  ])('keeps the blanks of %s', (_, text) => {
+    expect(unpadLineNumbers(text, { onlyRising: false })).toBe(text);
   });
 
   it('keeps the blanks before numbers of a file itself', () => {

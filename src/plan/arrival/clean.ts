@@ -22,7 +22,7 @@ export function cleanResult(text: string, shows: Shown): string {
     ? unpadLineNumbers(plain, { onlyRising: true })
     : cleanOutput(drawn(text, plain, shows), shows);
   // Providers refuse a result without text.
-  return cleaned !== text && cleaned.trim() === '' ? text : cleaned;
+  return cleaned.trim() === '' ? text : cleaned;
 }
 
 /** Codes that erase and move show which states of a line a terminal displays, so these are handled first. */

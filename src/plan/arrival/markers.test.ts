@@ -10,6 +10,7 @@ describe('isMarker', () => {
     '[Observation omitted for brevity]',
     '[bash: 3 lines, 900 chars masked]',
     '[conversation truncated — 4 older messages omitted]',
+    '[output lines 1–9: same as lines 1–9 of the last read a.ts above]',
   ])('knows %s', (line) => {
     expect(isMarker(line)).toBe(true);
   });

@@ -21,6 +21,12 @@ describe('NumberedLines', () => {
     ['1234567890: too long for a line number', '', undefined],
     [`${' '.repeat(60)}1: far to the right`, '', undefined],
     ['→12', '', undefined],
+    ['123456789: nine digits', '123456789: ', 123456789],
+    ['12←another arrow', '', undefined],
+    ['12‒a dash with bytes of the arrow', '', undefined],
+    ['12ᆒa letter with bytes of the arrow', '', undefined],
+    ['\t: no number', '', undefined],
+    ['\t→no number', '', undefined],
     ['10:10:05 GET /', '', undefined],
     ['10:10:05.123 GET /', '', undefined],
     ['9:05 breakfast', '', undefined],
@@ -29,12 +35,14 @@ describe('NumberedLines', () => {
     ['12:30-13:00 lunch', '', undefined],
     ['12:30–13:00 lunch', '', undefined],
     ['12:30pm lunch', '', undefined],
+    ['11:30AM breakfast', '', undefined],
     ['59:59.9 elapsed', '', undefined],
     ['12:30. the thirtieth of a list', '12:', 12],
     ['12:30px', '12:', 12],
     ['12:300 lines', '12:', 12],
     ['12:75 lines', '12:', 12],
     ['12: 30 lines', '12: ', 12],
+    ['12|30 lines', '12|', 12],
     ['1234:30 lines', '1234:', 1234],
     ['10.0.0.1:8080', '', undefined],
     ['[::1]:8080', '', undefined],
@@ -105,6 +113,18 @@ describe('NumberedLines', () => {
     );
   });
 
+  it.each([
+    ['many lines', 12_000, 'a'],
+    ['more characters than are read at once', 100, 'a'.repeat(5000)],
+    ['fewer characters, but more bytes', 60, 'é'.repeat(3000)],
+  ])('finds the lines of a text with %s', (_, count, body) => {
+    const all = Array.from({ length: count }, (__, i) => (i % 3 === 0 ? `${body} ${i}` : `${i}→${body}`));
+    const lines = new NumberedLines(all.join('\n'));
+    expect(Array.from({ length: lines.count }, (__, line) => lines.slice(line, line + 1))).toEqual(all);
+    const numbers = all.flatMap((__, i) => (lines.isNumbered(i) ? [lines.numberAt(i)] : []));
+    expect(numbers).toEqual(all.flatMap((__, i) => (i % 3 === 0 ? [] : [i])));
+  });
+
   it('compares lines without their numbers', () => {
     const numbered = new NumberedLines('  1→alpha\n  2→\n  3→beta');
     const plain = new NumberedLines('alpha\n\nbeta!');
@@ -112,10 +132,66 @@ describe('NumberedLines', () => {
   });
 
   it('never finds a left-out line equal to another', () => {
-    const lines = new NumberedLines('[x]\ny', (line) => line === '[x]');
+    const lines = new NumberedLines('[x]\ny\n[z]', (line) => line === '[x]');
     expect(lines.leftOut).toEqual([0]);
+    expect(new NumberedLines('[x]').leftOut).toEqual([]);
     expect(lines.equals(0, lines, 0)).toBe(false);
     expect(lines.equals(1, lines, 1)).toBe(true);
+  });
+
+  it('searches for no three lines of which one is left out', () => {
+    const long = (name: string): string => `a long line with the name ${name}`;
+    const all = [...'abc'].map(long).concat('[left out]', [...'defg'].map(long));
+    const lines = new NumberedLines(all.join('\n'), (line) => line === '[left out]');
+    expect(all.map((_, line) => lines.hashOfThree(line) !== 0)).toEqual([
+      true,
+      false,
+      false,
+      false,
+      true,
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it('knows whether any line has a number', () => {
+    expect(new NumberedLines('a\nb').hasNumbers).toBe(false);
+    expect(new NumberedLines('a\n2: b').hasNumbers).toBe(true);
+  });
+
+  it('compares the lines themselves where their hashes are equal', () => {
+    // Each pair has one hash, as long as the hash of a line stays as it is.
+    const pairs = [
+      ['export const keydfut4aya', 'export const keyghiae75m'],
+      ['export const keykflj5jq9', 'export const key880un3p3'],
+      ['export const key3vgb6o3a', 'export const keyyug1fn2r'],
+    ] as const;
+    for (const number of ['', '1: ']) {
+      const a = new NumberedLines(`${number}same\n${pairs.map(([first]) => first).join('\n')}`);
+      const b = new NumberedLines(`same\n${pairs.map(([, second]) => second).join('\n')}`);
+      expect([0, 1, 2, 3].map((line) => a.equals(line, b, line))).toEqual([true, false, false, false]);
+      expect(a.countEqual({ from: 0, to: 4 }, b, 0)).toBe(1);
+    }
+  });
+
+  it('counts equal lines up to the end of both texts', () => {
+    const all = Array.from({ length: 100 }, (_, i) => `line ${i}`);
+    const [a, b] = [
+      new NumberedLines(all.join('\n')),
+      new NumberedLines(all.map((line, i) => `${i}: ${line}`).join('\n')),
+    ];
+    const c = new NumberedLines(all.with(70, 'another line').join('\n'));
+    for (const [one, other] of [
+      [a, a],
+      [a, b],
+      [b, a],
+    ] as const) {
+      expect(one.countEqual({ from: 0, to: 100 }, other, 0)).toBe(100);
+      expect(one.countEqual({ from: 40, to: 90 }, other, 40)).toBe(50);
+      expect(one.countEqual({ from: 40, to: 100 }, other, 39)).toBe(0);
+    }
+    for (const one of [a, b]) expect(one.countEqual({ from: 0, to: 100 }, c, 0)).toBe(70);
   });
 
   it.each([
@@ -124,12 +200,15 @@ describe('NumberedLines', () => {
     ['  9→a\n  10→b', false],
     ['11: a\n12: b', true],
     ['11: a\n12:b', false],
+    ['11:a\n12: b', false],
     ['11: a\n12| b', false],
     ['11: a\n13: b', false],
     ['11: a\n11: b', false],
     [' 11: a\n\t12: b', false],
     ['11: a\nb', false],
     ['a\nb', true],
+    ['a\nb\n3: c', true],
+    ['a\n3: b', false],
   ])('tells of %j whether the second line continues the first', (text, expected) => {
     expect(new NumberedLines(text).isContinued(0)).toBe(expected);
   });
@@ -141,6 +220,8 @@ it.each([
   ['\t9: ', 10, '\t10: '],
   ['  99| ', 7, '   7| '],
   [' 9→', 1000, '1000→'],
+  ['10\t', 9, '9\t'],
+  [' \t9: ', 10, ' \t10: '],
 ])('after %j, %d is written in the same manner', (prefix, next, expected) => {
   expect(new Numbering(prefix).prefix(next)).toBe(expected);
 });

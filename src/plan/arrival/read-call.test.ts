@@ -23,6 +23,11 @@ describe('the texts of a call', () => {
     expect(readCall('{"edits":[{"oldText":"a"}]}').texts[0]?.field).toBe('oldText');
   });
 
+  it('are strings only, and at most 100', () => {
+    expect(argumentsOf({ none: null, count: 3, name: 'x' })).toEqual(['name']);
+    expect(argumentsOf({ list: Array.from({ length: 150 }, (_, i) => `item ${i}`) })).toHaveLength(100);
+  });
+
   it('are the whole text where the arguments are no object', () => {
     expect(readCall('ls -la').texts).toEqual([{ argument: '', field: '', text: 'ls -la' }]);
   });

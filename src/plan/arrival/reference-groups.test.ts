@@ -26,10 +26,31 @@ describe('results that refer to each other', () => {
     groups.link(c, [a, b]);
     groups.link(d, [b]);
     groups.unlink(c);
+    expect(c.refersTo).toEqual([]);
+    expect(membersOf(d)).toEqual([1, 2, 4]);
     expect(groups.mend()).toBe(true);
+    expect(groups.mend()).toBe(false);
     expect(a.group).toBeUndefined();
     expect(membersOf(b)).toEqual([2, 4]);
     expect(newestOf(b)).toEqual([4]);
+  });
+
+  it('know the newest of each kind, in whatever order they joined', () => {
+    const groups = new ReferenceGroups();
+    const [a, b, c, d] = [result(1), result(2), result(3), result(4, 'shell')];
+    groups.link(b, [a]);
+    groups.link(c, [b]);
+    groups.link(d, [a]);
+    expect(newestOf(a)).toEqual([3, 4]);
+  });
+
+  it('are no group where the target is masked', () => {
+    const groups = new ReferenceGroups();
+    const [a, b] = [result(1), result(2)];
+    Object.assign(a, { masked: true });
+    groups.link(b, [a]);
+    expect(b.group).toBeUndefined();
+    expect([...groups.referrersOf(a)]).toEqual([b]);
   });
 
   it('are one group again where a target is as it was', () => {

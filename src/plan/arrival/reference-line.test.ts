@@ -50,6 +50,40 @@ describe('a reference line', () => {
     expect(readReference(line)).toEqual(written);
   });
 
+  it('names a text by its tool and its subject', () => {
+    expect(labelOf(about('read', 'src/a.ts'))).toBe('read src/a.ts');
+    expect(labelOf(about('read'))).toBe('read');
+    expect(labelOf(about())).toBe('result');
+    expect(labelOf({ kind: 'call' })).toBe('a tool');
+    expect(labelOf({ kind: 'call', subject: 'src/a.ts' })).toBe('a tool src/a.ts');
+  });
+
+  it('shows the beginning and the end of a subject of more than 40 characters', () => {
+    const subject = 'packages/agent/src/renderer-of-a-view.ts';
+    expect(labelOf(about('read', subject))).toBe(`read ${subject}`);
+    expect(labelOf(about('read', `./${subject}`))).toBe('read ./packages/age…src/renderer-of-a-view.ts');
+  });
+
+  it('names an argument in one word', () => {
+    expect(countedUnit({ kind: 'call', argument: 'new text, all' })).toBe('new_text__all');
+    expect(countedUnit({ kind: 'call', argument: '' })).toBe('argument');
+    expect(countedUnit({ kind: 'call' })).toBe('argument');
+    expect(countedUnit({ kind: 'result', argument: 'content' })).toBe('output');
+  });
+
+  it('says which argument it means, also if that is called like the lines left out', () => {
+    expect(writeReference(reference({ kind: 'call', tool: 'edit', argument: 'file' }))).toBe(
+      '[file lines 40–96: same as file lines 38–94 of your last call of edit above]',
+    );
+  });
+
+  it('counts in ordinals', () => {
+    const ordinals = [1, 2, 3, 9, 10, 11, 12, 20, 21, 22, 110, 111, 112].map(
+      (newer) => / the (\w+) last /.exec(writeReference(reference(about(), { newer })))?.[1],
+    );
+    expect(ordinals.join(' ')).toBe('2nd 3rd 4th 10th 11th 12th 13th 21st 22nd 23rd 111th 112th 113th');
+  });
+
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 80 }),
     fc.constantFrom(

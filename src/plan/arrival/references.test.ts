@@ -4,7 +4,7 @@ import { CORPUS, hasCorpus } from '../../../test/support/corpus.ts';
 import { readRuns } from '../../lab/readers/read-runs.ts';
 import { arrivalLimits } from '../../limits.ts';
 import { subjectOf } from '../placeholder.ts';
-import { type About, readReferences } from './reference-line.ts';
+import { type About, type Reference, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
 import { resolveReferences, type Visible } from './resolve-references.ts';
 
@@ -130,6 +130,22 @@ describe('VisibleLines', () => {
     );
   });
 
+  it('counts lines in a text where a number occurs again below other lines', () => {
+    const conversation = new Conversation();
+    conversation.add(`5: other\nbetween\n${numbered(source('a', 5, 30), 5)}`, bash('grep -n'));
+    expect(conversation.send(numbered(source('a', 5, 30), 5), read('a'))).toBe(
+      '[file lines 5–30: same as output lines 3–28 of the last bash grep -n above]',
+    );
+  });
+
+  it('names lines by their numbers below lines that have none, also from 0', () => {
+    const conversation = new Conversation();
+    conversation.add(`$ number a\n\n${numbered(source('a', 0, 30), 0)}`, bash('number a'));
+    expect(conversation.send(numbered(source('a', 0, 30), 0), read('a'))).toBe(
+      '[file lines 0–30: same as lines 0–30 of the last bash number a above]',
+    );
+  });
+
   it('refers to nothing that was removed', () => {
     const conversation = new Conversation();
     const text = source('a', 1, 30).join('\n');
@@ -138,6 +154,105 @@ describe('VisibleLines', () => {
     expect(conversation.lines.shape(text)).toBeUndefined();
     conversation.add(text, read('a.ts'));
     expect(conversation.lines.shape(text)?.targets).toEqual([2]);
+  });
+
+  it('refers to a changed text as it is now', () => {
+    const lines = new VisibleLines();
+    const [before, after] = [source('a', 1, 30).join('\n'), source('b', 1, 30).join('\n')];
+    lines.add(1, before, read('a.ts'));
+    lines.change(1, after);
+    expect(lines.shape(before)).toBeUndefined();
+    expect(lines.shape(after)?.text).toBe('[output lines 1–30: same as lines 1–30 of the last read a.ts above]');
+    lines.change(1, '[read a.ts: 30 lines, 900 chars masked]');
+    expect(lines.shape(after)).toBeUndefined();
+    lines.change(2, before);
+    expect(lines.shape(before)).toBeUndefined();
+  });
+
+  it('knows the name of a text until it is removed', () => {
+    const lines = new VisibleLines();
+    lines.add(1, 'short', read('a.ts'));
+    expect(lines.about(1)).toEqual(read('a.ts'));
+    lines.hide(1);
+    expect(lines.about(1)).toEqual(read('a.ts'));
+    lines.remove(1);
+    expect(lines.about(1)).toBeUndefined();
+  });
+
+  it('refers only to texts above a result, and counts only those', () => {
+    const lines = new VisibleLines();
+    const text = source('a', 1, 30).join('\n');
+    lines.add(1, text, read('a.ts'));
+    for (const id of [2, 3, 4]) lines.add(id, `another text ${id}`, read('a.ts'));
+    lines.add(5, text, read('b.ts'));
+    expect(lines.shape(text, 1000, 1)).toBeUndefined();
+    expect(lines.shape(text, 1000, 3)?.text).toContain('of the 2nd last read a.ts above]');
+    expect(lines.shape(text, 1000, 5)?.text).toContain('of the 4th last read a.ts above]');
+    expect(lines.shape(text, 1000, 6)?.text).toContain('of the last read b.ts above]');
+  });
+
+  it('refers only to texts that a request does not leave out, and counts only those', () => {
+    const lines = new VisibleLines((id) => id !== 2 && id !== 4);
+    const text = source('a', 1, 30).join('\n');
+    lines.add(1, text, read('a.ts'));
+    for (const id of [2, 3]) lines.add(id, `another text ${id}`, read('a.ts'));
+    lines.add(4, text, read('b.ts'));
+    expect(lines.shape(text)?.text).toContain('of the 2nd last read a.ts above]');
+  });
+
+  it('finds the text that a reference means by its place in the conversation', () => {
+    const lines = new VisibleLines((id) => id !== 3);
+    for (const id of [1, 2, 3, 4]) lines.add(id, `text ${id}`, read('a.ts'));
+    const [last, secondLast] = readReferences(
+      [
+        '[output lines 1–9: same as lines 1–9 of the last read a.ts above]',
+        '[output lines 1–9: same as lines 1–9 of the 2nd last read a.ts above]',
+      ].join('\n'),
+    ) as [Reference, Reference];
+    expect([lines.find(last), lines.find(secondLast)]).toEqual([4, 2]);
+    expect([lines.find(last, 4), lines.find(secondLast, 4)]).toEqual([2, 1]);
+    expect([lines.find(last, 2), lines.find(secondLast, 2)]).toEqual([1, undefined]);
+  });
+
+  it('leaves a result alone that has references already, or quotes one', () => {
+    const lines = new VisibleLines();
+    const text = source('a', 1, 30).join('\n');
+    lines.add(1, text, read('a.ts'));
+    const quoted = '[output lines 1–9: same as lines 1–9 of the last read a.ts above]';
+    expect(lines.shape(`a line\n${quoted}\n${text}`)).toBeUndefined();
+    expect(lines.shape(`a line\n${quoted} and more\n${text}`)).toBeDefined();
+  });
+
+  it('counts lines in a text where not every line has a number, or one is missing', () => {
+    const conversation = new Conversation();
+    conversation.add(['1: the first line', ...source('a', 1, 30)].join('\n'), bash('cat a'));
+    expect(conversation.send(['the first line', ...source('a', 1, 30)].join('\n'), bash('cat a'))).toBe(
+      '[output lines 1–31: same as lines 1–31 of the last bash cat a above]',
+    );
+    conversation.add([numbered(source('b', 1, 15), 1), numbered(source('b', 16, 30), 20)].join('\n'), read('b'));
+    expect(conversation.send(source('b', 1, 30).join('\n'), bash('cat b'))).toBe(
+      '[output lines 1–30: same as lines 1–30 of the last read b above]',
+    );
+  });
+
+  it('begins a block where three lines have 40 characters: shorter ones repeat everywhere', () => {
+    const conversation = new Conversation();
+    const text = ['{', '{', 'x'.repeat(37), '{}', ...source('a', 1, 30)].join('\n');
+    conversation.add(text, read('a.ts'));
+    expect(conversation.send(text, bash('cat a.ts'))).toBe(
+      ['{', '[output lines 2–34: same as lines 2–34 of the last read a.ts above]'].join('\n'),
+    );
+  });
+
+  it('keeps a short block beside a long one', () => {
+    const conversation = new Conversation();
+    conversation.add(source('a', 1, 30).join('\n'), read('a.ts'));
+    conversation.add([...source('b', 1, 3), 'x'.repeat(240)].join('\n'), read('b.ts'));
+    expect(conversation.send([...source('a', 1, 30), 'between', ...source('b', 1, 3)].join('\n'), bash('cat'))).toBe(
+      ['[output lines 1–30: same as lines 1–30 of the last read a.ts above]', 'between', ...source('b', 1, 3)].join(
+        '\n',
+      ),
+    );
   });
 
   it('never refers to lines that only a reference shows', () => {
@@ -176,6 +291,51 @@ describe('VisibleLines', () => {
     );
   });
 
+  describe('counts for the share of a result', () => {
+    const [a, b] = [source('a', 1, 20), source('b', 1, 20)];
+    const size = a.join('\n').length;
+    /** A fifth of it is `a`, a fifth `b`. */
+    const result = [...a, 'x'.repeat(3 * size), ...b].join('\n');
+
+    it('all blocks together', () => {
+      const lines = new VisibleLines();
+      lines.add(1, a.join('\n'), read('a.ts'));
+      expect(lines.shape(result)).toBeUndefined();
+      lines.add(2, b.join('\n'), read('b.ts'));
+      expect(lines.shape(result)?.targets).toEqual([1, 2]);
+    });
+
+    it('no text below it', () => {
+      const lines = new VisibleLines();
+      lines.add(1, a.join('\n'), read('a.ts'));
+      lines.add(2, b.join('\n'), read('b.ts'));
+      expect(lines.shape(result, 1000, 2)).toBeUndefined();
+    });
+
+    it('no text that is too far back to be named', () => {
+      const lines = new VisibleLines();
+      lines.add(1, a.join('\n'), read('a.ts'));
+      lines.add(2, b.join('\n'), read('b.ts'));
+      for (const id of [3, 4, 5, 6]) lines.add(id, 'another text', read('a.ts'));
+      expect(lines.shape(result)).toBeUndefined();
+    });
+
+    it('a line once, however many texts have it', () => {
+      const lines = new VisibleLines();
+      lines.add(1, [...a, 'end'].join('\n'), read('a.ts'));
+      lines.add(2, a.slice(0, -1).join('\n'), read('a.ts'));
+      expect(lines.shape(result)).toBeUndefined();
+    });
+
+    it('no short block', () => {
+      const lines = new VisibleLines();
+      lines.add(1, a.join('\n'), read('a.ts'));
+      for (let i = 0; i < 5; i++)
+        lines.add(i + 2, [...b.slice(4 * i, 4 * i + 4), 'x'.repeat(240)].join('\n'), read('b.ts'));
+      expect(lines.shape(result)).toBeUndefined();
+    });
+  });
+
   it.each([
     ['a result of 80 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 80 }, false],
     ['a result of 81 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 81 }, true],
@@ -183,6 +343,11 @@ describe('VisibleLines', () => {
       'a block below 240 characters',
       { has: ['x'.repeat(79), 'y', 'z'.repeat(156)], sent: ['x'.repeat(79), 'y', 'z'.repeat(156), ''] },
       false,
+    ],
+    [
+      'a block of 240 characters',
+      { has: ['x'.repeat(79), 'y', 'z'.repeat(157), 'end'], sent: ['x'.repeat(79), 'y', 'z'.repeat(157), ''] },
+      true,
     ],
     [
       'a block of two lines',
@@ -211,6 +376,15 @@ describe('VisibleLines', () => {
       expect(lines.shape(sent.join('\n'), tokens ?? 1000) !== undefined).toBe(pays);
     },
   );
+});
+
+it('a result counts as a quarter as many tokens as characters, unless they are given', () => {
+  const lines = new VisibleLines();
+  const text = (length: number): string => `${'a'.repeat(100)}\n${'b'.repeat(100)}\n${'c'.repeat(length - 202)}`;
+  lines.add(1, text(320), read('a.ts'));
+  lines.add(2, text(324), read('b.ts'));
+  expect(lines.shape(text(320))).toBeUndefined();
+  expect(lines.shape(text(324))?.targets).toEqual([2]);
 });
 
 /** Lines that repeat, in every manner of numbering, with all that could mislead: markers, other references, odd line ends. */
@@ -413,7 +587,10 @@ describe('long texts take time in proportion to their length', () => {
     expect(lines.shape(text)?.targets).toEqual([1]);
     lines.add(3, 'x'.repeat(chars - text.length), read('c'));
     expect(lines.shape(text)?.targets).toEqual([1]);
-    lines.add(4, 'x'.repeat(300), read('c'));
+    lines.change(3, 'masked, which makes room for another text');
+    lines.add(4, 'x'.repeat(chars - text.length), read('c'));
+    expect(lines.shape(text)?.targets).toEqual([1]);
+    lines.add(5, 'x'.repeat(300), read('c'));
     expect(lines.shape(text)).toBeUndefined();
   });
 });

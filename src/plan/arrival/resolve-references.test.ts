@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { type Reference, readReference } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
-import { resolveReferences, type Visible } from './resolve-references.ts';
+import { hasLines, resolveReferences, type Visible } from './resolve-references.ts';
 
 const runs = { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 500) };
 
@@ -56,4 +57,43 @@ it('gives back the very text where lines begin with numbers of any kind', () => 
     runs,
   );
   expect(shapedTexts).toBeGreaterThan(runs.numRuns / 4);
+});
+
+describe('a reference that someone wrote', () => {
+  const plain: Visible = { text: 'one\ntwo\nthree\n', about: { kind: 'result', tool: 'bash', subject: 'cat a' } };
+  const numbered: Visible = { text: '1: one\n2: two\n3: three', about: { kind: 'result', tool: 'read', subject: 'a' } };
+  const above = [plain, numbered];
+
+  it.each([
+    ['all lines', '[output lines 1–3: same as lines 1–3 of the last bash cat a above]', 'one\ntwo\nthree'],
+    ['one line', '[output lines 7–7: same as lines 3–3 of the last bash cat a above]', 'three'],
+    ['numbered lines', '[file lines 2–3: same as lines 2–3 of the last read a above]', '2: two\n3: three'],
+    ['lines by their numbers', '[output lines 1–2: same as file lines 2–3 of the last read a above]', 'two\nthree'],
+  ])('stands for %s', (_, line, lines) => {
+    expect(resolveReferences(`above\n${line}\nbelow`, above)).toBe(`above\n${lines}\nbelow`);
+    expect(above.some((visible) => hasLines(readReference(line) as Reference, visible))).toBe(true);
+  });
+
+  it.each([
+    ['more lines than the text has', '[output lines 1–3: same as lines 2–4 of the last bash cat a above]'],
+    ['a line above the first', '[output lines 1–2: same as lines 0–1 of the last bash cat a above]'],
+    ['a number that no line has', '[file lines 4–5: same as lines 4–5 of the last read a above]'],
+    ['numbers that go on after the last line', '[file lines 3–4: same as lines 3–4 of the last read a above]'],
+    ['fewer lines than it leaves out', '[output lines 1–3: same as lines 1–2 of the last bash cat a above]'],
+    ['lines of an argument', '[output lines 1–3: same as content lines 1–3 of the last bash cat a above]'],
+  ])('is wrong if it names %s', (_, line) => {
+    expect(resolveReferences(`above\n${line}\nbelow`, above)).toBeUndefined();
+    const reference = readReference(line) as Reference;
+    expect(hasLines(reference, reference.label === 'read a' ? numbered : plain)).toBe(false);
+  });
+
+  it.each([
+    ['its last line is before its first', '[output lines 3–1: same as lines 3–1 of the last bash cat a above]'],
+    [
+      'nothing shows how numbers are written',
+      '[file lines 1–3: same as output lines 1–3 of the last bash cat a above]',
+    ],
+  ])('is wrong if %s', (_, line) => {
+    expect(resolveReferences(line, above)).toBeUndefined();
+  });
 });

@@ -9,6 +9,7 @@ import { isShortenedShellOutput, shortenShellOutput } from './shell-output.ts';
 
 const runs = { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 300) };
 const handle = ' · recall p_x';
+const length = (text: string): number => text.length;
 const log = (lines: number, failures: Readonly<Record<number, string>> = {}): string =>
   Array.from({ length: lines }, (_, i) => failures[i + 1] ?? `step ${i + 1} of the build went well`).join('\n');
 
@@ -16,6 +17,18 @@ describe('shortenShellOutput', () => {
   it('leaves alone what fits', () => {
     expect(shortenShellOutput(log(100))).toBeUndefined();
     expect(shortenShellOutput('')).toBeUndefined();
+    expect(shortenShellOutput(log(100), { maxTokens: log(100).length, counter: length })).toBeUndefined();
+  });
+
+  it('leaves a diff alone', () => {
+    const diff = `--- a/a.ts\n+++ b/a.ts\n@@ -1,2 +1,2 @@\n${log(2000)}`;
+    expect(shortenShellOutput(diff)).toBeUndefined();
+  });
+
+  it('shows no handle if there is none, and does not count the newline at the end as a line', () => {
+    const lines = shortenShellOutput(`${log(2000)}\n`)?.split('\n') ?? [];
+    expect(lines.at(-2)).toBe('step 2000 of the build went well');
+    expect(lines.at(-1)).toMatch(/ tokens \(shell\)\]$/);
   });
 
   it('keeps the first lines, the last lines and the failures between them, in the order of the output', () => {
@@ -60,6 +73,24 @@ describe('shortenShellOutput', () => {
     expect(shortened?.length).toBeGreaterThan(7700);
   });
 
+  it('fills the limit with failures that follow each other', () => {
+    const text = Array.from({ length: 3000 }, (_, i) => `error ${i} in a file of the project`).join('\n');
+    expect(shortenShellOutput(text, { maxTokens: 8000, counter: length })?.length).toBeGreaterThan(7300);
+  });
+
+  it('keeps a failure in a first line that is too long for the share of the first lines', () => {
+    const text = log(500, { 1: `Error: ${'x'.repeat(300)}` });
+    expect(shortenShellOutput(text, { maxTokens: 1200, counter: length })).toMatch(/^Error: x{300}\n/);
+  });
+
+  it('says that one line is missing', () => {
+    const text = ['a'.repeat(40), 'm'.repeat(390), 'z'.repeat(40)].join('\n');
+    const lastLine = '[truncated: kept first+last+failures ~300 of ~472 tokens (shell)]';
+    expect(shortenShellOutput(text, { maxTokens: 300, counter: length })).toBe(
+      `${'a'.repeat(40)}\n[… 1 line]\n${'z'.repeat(40)}\n${lastLine}`,
+    );
+  });
+
   it('keeps a failure alone where there is no room for the lines beside it', () => {
     const text = log(3000, {
       1500: 'Error: the second',
@@ -67,9 +98,12 @@ describe('shortenShellOutput', () => {
       1502: 'y'.repeat(399),
       1000: 'Error: the first',
       999: 'z'.repeat(399),
+      500: 'Error: before the first',
+      499: 'z'.repeat(399),
     });
-    const shortened = shortenShellOutput(text, { maxTokens: 2400, counter: (part) => part.length }) ?? '';
+    const shortened = shortenShellOutput(text, { maxTokens: 2600, counter: length }) ?? '';
     expect(shortened.split('\n').filter((line) => line.startsWith('Error'))).toEqual([
+      'Error: before the first',
       'Error: the first',
       'Error: the second',
     ]);
@@ -84,6 +118,7 @@ describe('shortenShellOutput', () => {
       /^\{"level":50,.* \[… \d+ characters\] .*failed: ECONNREFUSED.* \[… \d+ characters\] .*"end":1\}$/,
     );
     expect(shown?.length).toBeLessThanOrEqual(400);
+    expect(charactersTold(shown ?? '')).toBe(line.length);
     const json = JSON.stringify({ output: `${log(900)}\n✗ it broke\n${log(900)}` });
     expect(shortenShellOutput(json)).toContain('✗ it broke');
   });
@@ -93,6 +128,14 @@ describe('shortenShellOutput', () => {
     const first = shortenShellOutput(text)?.split('\n')[0] ?? '';
     expect(first).toMatch(/^start x+ \[… \d+ characters\] x+ end$/);
     expect(first.length).toBeLessThanOrEqual(400);
+    expect(charactersTold(first)).toBe('start  end'.length + 5000);
+  });
+
+  it('clips no line of 400 characters, and shows 400 of a line that begins with a failure', () => {
+    const [whole, long] = [`Error: ${'x'.repeat(393)}`, `Error: ${'y'.repeat(5000)}`];
+    const lines = shortenShellOutput(log(2000, { 900: whole, 1000: long }))?.split('\n') ?? [];
+    expect(lines).toContain(whole);
+    expect(lines.find((line) => line.startsWith('Error: y'))?.length).toBeGreaterThan(390);
   });
 
   it('uses the room where the lines are few and long', () => {
@@ -100,6 +143,19 @@ describe('shortenShellOutput', () => {
     const shortened = shortenShellOutput(json, { handle }) ?? '';
     expect(estimateTokens(shortened)).toBeGreaterThan(1900);
     expect(shortened).toMatch(/^\{"output":"step 1 .*"exit_code":1\}\n\[truncated: kept /s);
+  });
+
+  it('keeps all lines where they fit exactly', () => {
+    const text = `${'x'.repeat(5000)}\n${'y'.repeat(5000)}`;
+    const lastLine = '[truncated: kept first+last+failures ~867 of ~10001 tokens (shell)]';
+    const clipped = (letter: string): string => `${letter.repeat(189)} [… 4622 characters] ${letter.repeat(189)}`;
+    const shortened = `${clipped('x')}\n${clipped('y')}\n${lastLine}`;
+    expect(shortenShellOutput(text, { maxTokens: shortened.length, counter: length })).toBe(shortened);
+  });
+
+  it('is undefined where the lines about gaps would make it longer', () => {
+    const counter = (text: string): number => 10 * (text.split('漢').length - 1);
+    expect(shortenShellOutput('漢'.repeat(30), { maxTokens: 100, counter })).toBeUndefined();
   });
 
   it('is undefined where even the last line is too long', () => {
@@ -139,6 +195,13 @@ describe('shortenShellOutput', () => {
     expect(cleanResult(text, 'shell')).toBe(text);
   });
 
+  it('knows that a line quoted by another output is not its own', () => {
+    const quoted = '\n[truncated: kept first+last+failures ~2000 of ~9000 tokens (shell)]';
+    expect(isShortenedShellOutput(`output${quoted}`)).toBe(true);
+    for (const text of [`output${quoted}\n[ok]`, `output${quoted}\n`, '[ok]'])
+      expect(isShortenedShellOutput(text)).toBe(false);
+  });
+
   it.each([
     ['one line', 'x'.repeat(10_000_000)],
     ['line breaks', '\n'.repeat(10_000_000)],
@@ -154,4 +217,11 @@ describe('shortenShellOutput', () => {
 function linesTold(shortened: string): number {
   const lines = shortened.split('\n').slice(0, -1);
   return lines.reduce((sum, line) => sum + Number(/^\[… (\d+) lines?\]$/.exec(line)?.[1] ?? 1), 0);
+}
+
+/** The characters that a clipped line shows or counts. */
+function charactersTold(line: string): number {
+  const note = / \[… (\d+) characters\] /g;
+  const counted = [...line.matchAll(note)].reduce((sum, [, characters]) => sum + Number(characters), 0);
+  return line.replace(note, '').length + counted;
 }

@@ -5,4 +5,4 @@ export function isDiff(text: string): boolean {
 }
 
 /** The hunks of a merge have more signs: `@@@ -1,2 -1,2 +1,3 @@@`. */
-const DIFF = /^--- [^\n]*\n\+\+\+ [^\n]*\n@@+(?: -\d+(?:,\d+)?)+ \+\d+(?:,\d+)? @@+/m;
+const DIFF = /^--- [^\n]*\n\+\+\+ [^\n]*\n@@+(?: -\d+(?:,\d+)?)+ \+\d+(?:,\d+)? @@/m;

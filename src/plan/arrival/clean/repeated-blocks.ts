@@ -18,8 +18,7 @@ export function foldRepeatedBlocks(text: string): string {
     }
     line += block ? block.size * block.times : 1;
   }
-  const folded = kept.finish();
-  return folded === text || FOLD.test(text) ? text : folded;
+  return FOLD.test(text) ? text : kept.finish();
 }
 
 const FEWEST_BLOCKS = 3;
@@ -59,7 +58,6 @@ function bestBlock(text: string, starts: readonly number[], line: number): Block
   let mostSaved = 0;
   const most = Math.min(MOST_LINES, Math.floor((starts.length - 1 - line) / FEWEST_BLOCKS));
   for (let size = 1; size <= most; size++) {
-    if (!areEqual(text, starts, line, line + size)) continue;
     const times = timesInARow(text, starts, line, size);
     if (times < FEWEST_BLOCKS) continue;
     const block = { size, times };

@@ -8,9 +8,10 @@ export function writePathsOnce(text: string): string {
   const kept = new Rewriting(text);
   // From colon to colon: most lines have none, or no number after it.
   for (let colon = text.indexOf(':'); colon >= 0; ) {
-    const { path, start } = pathBefore(text, colon);
-    let next = endOfLine(text, Math.max(colon, start)) + 1;
-    if (path !== undefined) {
+    const found = pathBefore(text, colon);
+    let next = endOfLine(text, colon) + 1;
+    if (found) {
+      const { path, start } = found;
       const starts = [start];
       for (; hasPath(text, next, path); next = endOfLine(text, next) + 1) starts.push(next);
       if (starts.length > 1 && !isNumbered(text, next)) moveUp(kept, path, starts, lineEndOf(text, start));
@@ -31,13 +32,13 @@ function lineEndOf(text: string, start: number): string {
 }
 
 /** The path of a line `path:12:text`, and where the line begins, by its first colon. */
-function pathBefore(text: string, first: number): { readonly path?: string; readonly start: number } {
+function pathBefore(text: string, first: number): { readonly path: string; readonly start: number } | undefined {
   const isDrive = isSlash(text.charCodeAt(first + 1)) && (first === 1 || text.charCodeAt(first - 2) === NEWLINE);
   const colon = isDrive ? text.indexOf(':', first + 1) : first;
-  if (colon < 0 || !isNumbered(text, colon + 1)) return { start: first };
+  if (colon < 0 || !isNumbered(text, colon + 1)) return undefined;
   const start = text.lastIndexOf('\n', first) + 1;
   const path = colon - start < LONGEST_PATH ? text.slice(start, colon) : '';
-  return isPath(path) ? { path, start } : { start };
+  return isPath(path) ? { path, start } : undefined;
 }
 
 const hasPath = (text: string, start: number, path: string): boolean =>
