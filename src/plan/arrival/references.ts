@@ -29,11 +29,24 @@ export interface Shaped {
   readonly targets: readonly number[];
 }
 
-interface VisibleText {
-  readonly lines: NumberedLines;
+class VisibleText {
+  readonly text: string;
   readonly about: About;
   /** Whether its line numbers only rise, so that a number names one line. Computed on demand. */
-  numbersRise?: boolean;
+  numbersRise: boolean | undefined = undefined;
+  #lines: NumberedLines | undefined;
+
+  constructor(text: string, about: About, lines: NumberedLines | undefined) {
+    this.text = text;
+    this.about = about;
+    this.#lines = lines;
+  }
+
+  /** Read only when a search needs them: most texts of a long history are masked before. */
+  get lines(): NumberedLines {
+    this.#lines ??= new NumberedLines(this.text, isMarker);
+    return this.#lines;
+  }
 }
 
 /** The lines that a block may have, and the upper bound of the numbers of texts above it. */
@@ -59,6 +72,8 @@ export class VisibleLines {
   /** The names of all texts, also of those that are no longer visible. */
   readonly #names = new TextNames();
   readonly #index = new LineIndex();
+  /** The visible texts that the next search adds to the index. */
+  readonly #unindexed = new Map<number, VisibleText>();
   #chars = 0;
   /** The lines of the last result, original and cleaned: one of them is usually added next. */
   #lastShaped: NumberedLines[] = [];
@@ -87,8 +102,8 @@ export class VisibleLines {
     const known = this.#texts.get(id);
     if (!known) return;
     this.#texts.delete(id);
-    this.#index.remove(id);
-    this.#chars -= known.lines.text.length;
+    if (!this.#unindexed.delete(id)) this.#index.remove(id);
+    this.#chars -= known.text.length;
   }
 
   /** Forgets a text that was left out. */
@@ -119,9 +134,10 @@ export class VisibleLines {
    */
   shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
     if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
-    const lines = this.#linesOf(text);
+    const lines = this.#knownLines(text) ?? new NumberedLines(text, isMarker);
     this.#lastShaped = [...this.#lastShaped.slice(-1), lines];
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
+    this.#indexTexts();
     if (!this.#hasBlocks(lines, below, LEAST_SHARE * text.length)) return undefined;
     const blocks = this.#findBlocks(lines, below);
     if (blocks.length === 0) return undefined;
@@ -130,10 +146,10 @@ export class VisibleLines {
 
   #show(id: number, text: string, about: About): void {
     if (text.length < LEAST_BLOCK || text.length > arrivalLimits.visibleChars) return;
-    const lines = this.#linesOf(text);
+    const shown = new VisibleText(text, about, this.#knownLines(text));
     this.#lastShaped = [];
-    this.#texts.set(id, { lines, about });
-    this.#index.add(id, lines);
+    this.#texts.set(id, shown);
+    this.#unindexed.set(id, shown);
     this.#chars += text.length;
     for (const oldest of this.#texts.keys()) {
       if (this.#chars <= arrivalLimits.visibleChars) break;
@@ -141,8 +157,13 @@ export class VisibleLines {
     }
   }
 
-  #linesOf(text: string): NumberedLines {
-    return this.#lastShaped.find((last) => last.text === text) ?? new NumberedLines(text, isMarker);
+  #knownLines(text: string): NumberedLines | undefined {
+    return this.#lastShaped.find((last) => last.text === text);
+  }
+
+  #indexTexts(): void {
+    for (const [id, { lines }] of this.#unindexed) this.#index.add(id, lines);
+    this.#unindexed.clear();
   }
 
   /** Whether the lines that are part of a block of some visible text have at least this size. */
