@@ -127,6 +127,21 @@ describe('a budget', () => {
   });
 });
 
+describe('JsonScan.hasString', () => {
+  it('finds a key or a string at any place of the last value, and no part of one', () => {
+    const scan = new JsonScan();
+    const bytes = Buffer.from(
+      '[{"cache":1},{"a":[{"b":{"cache":{}}}],"c":"cached"},["cache"],{"a":"the \\"cache\\""}]',
+    );
+    const found: boolean[] = [];
+    for (let at = 1; at < bytes.length; at += 1) {
+      at = scan.scan(bytes, at);
+      found.push(scan.hasString(Buffer.from('"cache"')));
+    }
+    expect(found).toEqual([true, true, true, false]);
+  });
+});
+
 describe('JsonScan.includes', () => {
   const searched = (text: string, at = 0, scan = new JsonScan()): JsonScan => {
     scan.scan(Buffer.from(text), at);

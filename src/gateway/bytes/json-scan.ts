@@ -185,6 +185,16 @@ export class JsonScan {
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
   }
 
+  /** Whether a key, or another string, is written exactly like this, quotes included. Much faster than a search in all bytes. */
+  hasString(written: Buffer): boolean {
+    for (let value = 0; value < this.count; value++) {
+      const [start, end] = [this.start(value), this.end(value)];
+      if (end - start === written.length && this.bytes.compare(written, 0, written.length, start, end) === 0)
+        return true;
+    }
+    return false;
+  }
+
   /** Whether the bytes of the whole value hold a text. A body is read from front to back, so each part is searched once. */
   includes(text: string): boolean {
     const [start, end] = [this.start(0), this.end(0)];

@@ -69,7 +69,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
   const parsed = scan.parse(0);
   if (parsed === undefined) return 'not-json';
   if (!isRecord(parsed)) return 'unknown-format';
-  const hasMarkers = scan.includes(MARKER_SIGN);
+  const hasMarkers = WRITTEN_MARKERS.some((written) => scan.hasString(written));
   const message = hasMarkers ? withoutMarkers(wire, parsed) : parsed;
   const from = into.length;
   viewer.add(message, into);
@@ -101,8 +101,8 @@ function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
 const NOT_ASKED: Said = { text: '', kind: 'nothing' };
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
-/** A part of the names of all cache markers. */
-const MARKER_SIGN = 'cache_';
+/** The names with their quotes. */
+const WRITTEN_MARKERS = MARKERS.map((name) => Buffer.from(JSON.stringify(name)));
 
 /** Stored texts and hashes must not change when a cache marker moves to another message. */
 function withoutMarkers(wire: Wire, message: Fields): Fields {

@@ -126,8 +126,9 @@ class SessionSizes {
       const key = keyOf(about, handles[i]);
       if (known.keys.has(key)) continue;
       known.keys.add(key);
-      known.bytes += sizeOf(text);
-      this.#total += sizeOf(text);
+      const bytes = sizeOf(text);
+      known.bytes += bytes;
+      this.#total += bytes;
     }
   }
 

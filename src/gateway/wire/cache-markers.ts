@@ -98,11 +98,13 @@ function carrierBefore(request: ReadRequest, first: BlockAt): Carrier | undefine
   return undefined;
 }
 
+/** Reused: a new one for each message would allocate several kilobytes. */
+const scan = new JsonScan();
+
 /** The blocks of a message. For a message without markers they were not read yet. */
 function blocksOf({ body, listed, wire }: ReadRequest, message: number): readonly BlockPlace[] {
   const { start = 0, read } = listed[message] ?? {};
   if (!read || read.blocks) return read?.blocks ?? [];
-  const scan = new JsonScan();
   scan.scan(body, start);
   return wire.readBlocks?.(scan, read.message as Fields) ?? [];
 }
