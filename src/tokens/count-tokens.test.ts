@@ -47,6 +47,40 @@ describe('countTokens', () => {
     );
   });
 
+  it('counts long texts with other letters part by part as if in one piece', () => {
+    // With so much before it, a text is too long for parts. A multiple of 100 equal lines, so that nothing is rounded.
+    const tooLong = 'a\n'.repeat(140_000);
+    const inOnePiece = (text: string): number => countTokens(tooLong + text) - countTokens(tooLong);
+    const numbered = '  12→const total = sum(values);\n'.repeat(40);
+    // After one accented letter, the words of all lines up to an empty one are split more often.
+    const foreign = `é\n${'words and letters everywhere\n'.repeat(40)}`;
+    for (const text of [numbered, foreign]) expect(countTokens(text)).toBe(inOnePiece(text));
+    const unit = fc.constantFrom(
+      'a',
+      'B',
+      '7',
+      ' ',
+      '-',
+      '{',
+      'word',
+      'line',
+      '→',
+      'é',
+      'ї',
+      '漢',
+      'か',
+      '😀',
+      '\ud800',
+    );
+    const lines = fc.array(fc.string({ unit, maxLength: 200 }), { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(lines, (all) => {
+        const text = `${'plain text\n'.repeat(60)}${all.join('\n')}`;
+        expect(countTokens(text)).toBe(inOnePiece(text));
+      }),
+    );
+  });
+
   it('depends on nothing but the text', () => {
     const text = 'The same text, 漢字 and 0x7f3a included.';
     const first = countTokens(text);

@@ -166,7 +166,8 @@ function createPlanner(
 /** The request that the last reply answered, as a planner decided about it. */
 function requestBefore(planner: Planner<ReadMessage>, { wasMasked }: Settings, messages: number): SentRequest {
   const edits = wasMasked ? planner.ledger.edits().filter(isReplace) : [];
-  return { edits: new Map(edits.map((edit) => [edit.segment, edit])), messages, tokens: planner.report().tokens };
+  const { tokensBefore: before, tokens: after } = planner.ledger.totals;
+  return { edits: new Map(edits.map((edit) => [edit.segment, edit])), messages, tokens: { before, after } };
 }
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
