@@ -138,7 +138,7 @@ describe('redactCredentials', () => {
       const long = text(chars);
       const times = Array.from({ length: 5 }, () => {
         const began = process.cpuUsage();
-        redactCredentials(long, request);
+        for (let i = 0; i < 10; i++) redactCredentials(long, request);
         return process.cpuUsage(began).user;
       });
       return Math.min(...times);

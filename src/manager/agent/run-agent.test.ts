@@ -17,13 +17,13 @@ const echo: Tool<{ text: string }> = { name: 'echo', run: ({ text }) => `echo: $
 const roles = (messages: readonly ChatMessage[]): string => messages.map(({ role }) => role).join(' ');
 const contents = (messages: readonly ChatMessage[]): string[] => messages.map(({ content }) => content);
 
-/** What a provider would count. */
+/** Counts like a provider. */
 const count = ({ messages, system, tools }: ModelRequest<ChatMessage>): number =>
   sizeOfMessages(messages, chat, countTokens) +
   countTokens(system ?? '') +
   countTokens(JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool }))));
 
-/** What a provider would refuse. */
+/** Refuses like a provider. */
 const violations = (requests: readonly ModelRequest<ChatMessage>[]) =>
   requests.flatMap(({ messages }) => chat.check(messages));
 
@@ -521,7 +521,7 @@ describe('the budget of a request', () => {
       true,
     );
     expect(sizeOf(model.requests[6])).toBeGreaterThan(20_000);
-    // What was cut stays cut: the first messages are those of the request before.
+    // A cut stays: the first messages are those of the request before.
     expect(model.requests[1]?.messages.slice(0, 3)).toEqual(model.requests[0]?.messages.slice(0, 3));
   });
 

@@ -97,7 +97,7 @@ describe('an answer that is too long', () => {
   it('shows the end of the tail, and where it begins', async () => {
     const { answer } = await recalled(numbered(1000), { tail: 900 });
     const first = Number(/lines (\d+)–1000 of 1000;/.exec(answer)?.[1]);
-    expect(answer).toContain(`\nline 1000\n[What comes before: recall {"handle":"p_x","lines":[101,${first - 1}]}]`);
+    expect(answer).toContain(`\nline 1000\n[The text before it: recall {"handle":"p_x","lines":[101,${first - 1}]}]`);
   });
 
   it('goes on inside a line that is too long, never through a surrogate pair', async () => {

@@ -10,7 +10,10 @@ export function showPart({ text, lines }: Recalled, request: Request): string {
   const [first, last] = linesAskedFor(request, lines);
   if (first > lines) throw new PalimpsestError('BAD_INPUT', `${handle} has ${lines} lines: there is no line ${first}`);
   if (offset > 0 && offset >= text.length)
-    throw new PalimpsestError('BAD_INPUT', `What was asked for has ${text.length} characters: none follows ${offset}`);
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `The requested part has ${text.length} characters: there is none after ${offset}`,
+    );
   const [start, end] = tail === undefined ? fromStart(text, request) : fromEnd(text, request);
   const [from, to, next] = [start, end - 1, end].map((at) => positionIn(text, { at, first })) as Positions;
   const column = from.column > 0 ? ` from character ${from.column + 1} on` : '';
@@ -19,7 +22,7 @@ export function showPart({ text, lines }: Recalled, request: Request): string {
   const title = opening(handle, `lines ${from.line}–${to.line} of ${lines}${column}`);
   const shown = `${title}\n${text.slice(start, end)}`;
   if (isWhole) return shown;
-  const where = tail === undefined ? 'The rest' : 'What comes before';
+  const where = tail === undefined ? 'The rest' : 'The text before it';
   return `${shown}${shown.endsWith('\n') ? '' : '\n'}[${where}: recall ${JSON.stringify({ handle, ...rest })}]`;
 }
 
