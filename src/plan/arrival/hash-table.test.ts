@@ -31,6 +31,14 @@ it.each([10, 5000])('knows nothing once it was cleared, and has room for %i agai
   }
 });
 
+it('goes on at the first slot when the last one is taken', () => {
+  const table = new HashTable();
+  // Times the first multiplier, these are -1, -2, -3: all belong into the last slot.
+  const hashes = [-1, -2, -3].map((n) => Math.imul(n, inverse(0x9e3779b1)));
+  for (const [i, hash] of hashes.entries()) expect(table.set(hash, i + 1)).toBe(0);
+  expect(hashes.map((hash) => table.get(hash))).toEqual([1, 2, 3]);
+});
+
 it('stays quick for hashes that were made for one slot', () => {
   const count = 60_000;
   const ordinary = Array.from({ length: count }, (_, i) => Math.imul(i + 1, 0x85ebca6b));

@@ -66,6 +66,7 @@ describe('results that refer to each other', () => {
     groups.mend();
     expect(membersOf(a)).toEqual([1, 2]);
     expect([...groups.referrersOf(a)]).toEqual([b]);
+    expect(groups.mend()).toBe(false);
   });
 
   it('leave nothing behind when all of them are masked', () => {

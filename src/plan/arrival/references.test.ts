@@ -239,8 +239,8 @@ describe('VisibleLines', () => {
     const conversation = new Conversation();
     const text = ['{', '{', 'x'.repeat(37), '{}', ...source('a', 1, 30)].join('\n');
     conversation.add(text, read('a.ts'));
-    expect(conversation.send(text, bash('cat a.ts'))).toBe(
-      ['{', '[output lines 2–34: same as lines 2–34 of the last read a.ts above]'].join('\n'),
+    expect(conversation.send(`a line of output above the file\n${text}`, bash('cat a.ts'))).toBe(
+      'a line of output above the file\n{\n[output lines 3–35: same as lines 2–34 of the last read a.ts above]',
     );
   });
 

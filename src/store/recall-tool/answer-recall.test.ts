@@ -61,7 +61,7 @@ describe('answerRecall', () => {
     [{ head: 0 }, 'head to be a whole number from 1'],
     [{ lins: [1, 2] } as Ask, 'did you mean lines?'],
     [{ context: 1 }, 'grep'],
-    [{ offset: 1000 }, 'none follows 1000'],
+    [{ offset: 1000 }, 'none after 1000'],
     [{ offset: 1, grep: 'x' }, 'offset'],
     [{ offset: 1, tail: 3 }, 'offset'],
     [{ grep: '(a' }, 'regular expression'],
