@@ -3,6 +3,7 @@ import type { Reference } from '../store.ts';
 
 /** A reference as a row holds it: see the table `refs`. */
 export interface ReferenceRow {
+  /** 16 bytes, one character each. */
   readonly key: string;
   readonly session: string;
   readonly turn: number;
@@ -11,8 +12,9 @@ export interface ReferenceRow {
 
 export function toRow({ session = '', turn = -1, tool }: Reference): ReferenceRow {
   const written = tool === undefined ? '' : toAscii(JSON.stringify(tool));
-  // A tool's name may be longer than an index allows.
-  const key = hash('sha256', JSON.stringify([session, turn, written]), 'hex').slice(0, 32);
+  // A tool's name may be longer than an index allows. A session has no letter that JSON escapes.
+  const hashed = `["${session}",${turn},${written === '' ? '""' : JSON.stringify(written)}]`;
+  const key = hash('sha256', hashed, 'binary').slice(0, 16);
   return { key, session, turn, tool: written };
 }
 

@@ -49,6 +49,12 @@ function textsOf(pool: TimedPool, schema: string) {
     `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
      UNION ALL SELECT handle, NULL, concat_ws(' ', seq, session, turn, tool) FROM ${table('refs')}
      WHERE tenant = $1 AND ${isAsked}`;
+  const insertTexts = `INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
+        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
+        WHERE length >= 0`;
+  const insertReferences = `INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+        SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
+        WHERE place >= 0`;
   const isOneOf = 'handle = ANY ($2::text[])';
   const hex = `encode(body, 'hex')`;
   return {
@@ -65,24 +71,27 @@ function textsOf(pool: TimedPool, schema: string) {
     // A row for each reference. The first one of a text has the text too; the others have a length of -1. A place of -1 is a
     // text without a reference. All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal,
     // twice as long. It is the last one: pg copies all values before a value that does not fit into its memory.
+    //
+    // If all texts are new, they have no references yet, and plain inserts are enough: ON CONFLICT would search each index once
+    // more. If one of the rows is there after all, a plain insert fails. The statement is then sent again with $4 set.
     putMany: `${put},
       item AS (SELECT handle, first, bytes, start, length, place, session, turn, tool, n::integer,
           substring($5::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
         FROM unnest($7::text[], $8::integer[], $9::bigint[], $10::integer[], $11::integer[], $12::integer[], $13::text[],
             $14::bigint[], $15::text[])
           WITH ORDINALITY AS item (handle, first, bytes, start, length, place, session, turn, tool, n)),
-      added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
-        WHERE length >= 0
+      fresh AS (${insertTexts} AND NOT $4::boolean
+          AND 0 = (SELECT count(*) FROM ${table('texts')} WHERE tenant = $1 AND handle = ANY ($7::text[]))
+        RETURNING 1),
+      batch AS (SELECT count(*) > 0 AS is_new FROM fresh),
+      linked AS (${insertReferences} AND (SELECT is_new FROM batch)),
+      added AS (${insertTexts} AND NOT (SELECT is_new FROM batch)
         ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle)
-      INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-      SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
-      WHERE ((SELECT count(*) FROM added) = $4::bigint OR 0 <= (
-          SELECT sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
-            ELSE ${isSame('item.digest', 'item.bytes')} END)
+      ${insertReferences} AND NOT (SELECT is_new FROM batch) AND 0 <= (
+          SELECT coalesce(sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
+            ELSE ${isSame('item.digest', 'item.bytes')} END), 0)
           FROM item LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
-          WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added)))
-        AND place >= 0
+          WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added))
       ON CONFLICT (tenant, handle, key) DO NOTHING`,
     getOne: read('body', 'handle = $2'),
     getMany: read('body', isOneOf),
