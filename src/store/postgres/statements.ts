@@ -44,11 +44,13 @@ function textsOf(pool: TimedPool, schema: string) {
   const isSame = (digest: string, bytes: string): string =>
     `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1 ELSE ('${CLASH}' || texts.handle)::integer END`;
   const unseen = (column: string): string => `('${UNSEEN}' || ${column})::integer`;
-  // A row for each text, and one for each reference: aggregating the references of each text takes longer.
-  const read = (body: string, isAsked: string, holds = ''): string =>
-    `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
-     UNION ALL SELECT handle, NULL, concat_ws(' ', seq, session, turn, tool) FROM ${table('refs')}
-     WHERE tenant = $1 AND ${isAsked}`;
+  // A row for each text, and one with the references of all texts: a row for each reference takes the client longer, and
+  // aggregating the references of each text takes the server longer.
+  const line = `concat_ws(' ', handle, seq, session, turn, tool)`;
+  const read = (columns: readonly string[], isAsked: string, lines: string, holds = ''): string =>
+    `SELECT ${columns.join(', ')}, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
+     UNION ALL SELECT ${columns.map(() => 'NULL').join(', ')}, ${lines} FROM ${table('refs')} WHERE tenant = $1 AND ${isAsked}`;
+  const lines = `string_agg(${line}, E'\\n')`;
   const insertTexts = `INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
         SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
         WHERE length >= 0`;
@@ -56,7 +58,7 @@ function textsOf(pool: TimedPool, schema: string) {
         SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
         WHERE place >= 0`;
   const isOneOf = 'handle = ANY ($2::text[])';
-  const hex = `encode(body, 'hex')`;
+  const hex = ['handle', `encode(body, 'hex') AS body`];
   return {
     putOne: `${put},
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
@@ -93,13 +95,14 @@ function textsOf(pool: TimedPool, schema: string) {
           FROM item LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
           WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added))
       ON CONFLICT (tenant, handle, key) DO NOTHING`,
-    getOne: read('body', 'handle = $2'),
-    getMany: read('body', isOneOf),
-    getManyAsHex: read(hex, isOneOf),
+    getOne: read(['body'], 'handle = $2', line),
+    getMany: read(['body'], isOneOf, lines),
+    getManyAsHex: read(hex, isOneOf, lines),
     // UTF-16 is returned unsearched.
     getManyHolding: read(
       hex,
       isOneOf,
+      lines,
       ` AND (position($3::bytea in body) > 0 OR substring(body FOR 1) = '\\xff'::bytea)`,
     ),
     putTurns: `${begun(pool)}

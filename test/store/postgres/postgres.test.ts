@@ -791,6 +791,18 @@ it('two processes that put the same new texts at once in other orders store them
   expect((await stores[0]?.stats())?.texts).toBe(600);
 });
 
+it('a row with the body of another text is STORE_DAMAGED, also if both are asked for', async () => {
+  const store = open('swapped');
+  const [one, two] = await store.putMany(['one', 'two'].map((text) => ({ text, about: { session: 's' } })));
+  await pool.query(`UPDATE "${schema}".texts SET body = 'two' WHERE tenant = 'swapped' AND handle = $1`, [one]);
+  for (const handles of [[one], [one, two], [two, one]] as string[][])
+    await expect(store.getMany(handles)).rejects.toMatchObject({
+      code: 'STORE_DAMAGED',
+      message: expect.stringContaining(String(one)),
+    });
+  expect(await store.getMany([String(two), handleOf('missing')])).toMatchObject([{ text: 'two' }, undefined]);
+});
+
 it('getMany gives texts that are UTF-16, have a NUL or are plain, in the order asked', async () => {
   const store = open('mixed');
   const texts = ['plain', 'a\ud800b', 'nul\0nul', 'ü €', '\udfff', '\ufffd'];
