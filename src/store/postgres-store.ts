@@ -11,7 +11,7 @@ import {
   checkTurn,
   closedError,
 } from './check-input.ts';
-import { handleOf, handleOfDigest } from './handle.ts';
+import { handleOfDigest } from './handle.ts';
 import {
   ask,
   askBinary,
@@ -23,11 +23,11 @@ import {
   type Row,
   withConnection,
 } from './postgres/connection.ts';
+import { type FoundTexts, fromBinaryRows, fromHexRows } from './postgres/found-texts.ts';
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { ownLock, type Place, placeOf } from './postgres/place.ts';
 import { POSTGRES_RULES } from './postgres/postgres-rules.ts';
-import { type FoundReference, fromLine } from './postgres/references.ts';
 import { readRecords, recordRows, removeOfSession, writeRecords } from './postgres/request-records.ts';
 import {
   countDeletion,
@@ -71,7 +71,6 @@ import {
   type StoreStats,
   type TurnRecord,
 } from './store.ts';
-import { fromBytes } from './text-bytes.ts';
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts';
 
@@ -468,16 +467,13 @@ class PostgresStore implements Store {
   }
 
   /** In the order of the handles. Handles without a text are left out; UTF-16 is returned unsearched. */
-  async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
-    if (holding !== undefined) {
-      const rows = await this.#ask('getManyHolding', handles, Buffer.from(holding));
-      return checked(handles, rows.map(fromHex));
-    }
-    const first = checked(handles, await this.#fetch(handles));
+  async #read(handles: readonly Handle[], holding?: string): Promise<FoundTexts> {
+    if (holding !== undefined)
+      return fromHexRows(handles, await this.#ask('getManyHolding', handles, Buffer.from(holding)));
+    const first = fromBinaryRows(handles, await this.#fetch(handles));
     if (first.damaged.length === 0) return first;
-    // They are UTF-16, or were changed.
     const again = await this.#ask('getManyAsHex', first.damaged);
-    const { sound, damaged } = checked(first.damaged, again.map(fromHex));
+    const { sound, damaged } = fromHexRows(first.damaged, again);
     if (sound.length === 0) return { sound: first.sound, damaged };
     const all = new Map([...first.sound, ...sound].map((stored) => [stored.handle, stored]));
     return { sound: handles.flatMap((handle) => all.get(handle) ?? []), damaged };
@@ -554,40 +550,6 @@ function* batchesOf(page: readonly Sized[]): Generator<Handle[]> {
   }
   if (batch.length > 0) yield batch;
 }
-
-/** Takes rows with a handle and a text, or a handle and a reference. */
-function checked(handles: readonly Handle[], rows: readonly BinaryRow[]): { sound: Stored[]; damaged: Handle[] } {
-  const texts = new Map<string, string>();
-  const references = new Map<string, FoundReference[]>();
-  for (const [handle, body, reference] of rows) {
-    const name = handle as string;
-    if (typeof body === 'string') texts.set(name, body);
-    if (typeof reference !== 'string') continue;
-    const known = references.get(name);
-    if (known) known.push(fromLine(reference));
-    else references.set(name, [fromLine(reference)]);
-  }
-  const sound: Stored[] = [];
-  const damaged: Handle[] = [];
-  for (const handle of handles) {
-    const content = texts.get(handle);
-    if (content === undefined) continue;
-    if (handleOf(content) !== handle) damaged.push(handle);
-    else {
-      const found = references.get(handle) ?? [];
-      if (found.length > 1) found.sort((a, b) => a.seq - b.seq);
-      const refs = found.map(({ reference }) => reference);
-      sound.push({ handle, text: content, bytes: Buffer.byteLength(content), refs });
-    }
-  }
-  return { sound, damaged };
-}
-
-const fromHex = ({ handle, body, reference }: Row): BinaryRow => [
-  handle ?? null,
-  typeof body === 'string' ? fromBytes(Buffer.from(body, 'hex')) : null,
-  reference ?? null,
-];
 
 const toTurn = ({ body }: Row): TurnRecord => JSON.parse(Buffer.from(body ?? '', 'hex').toString('utf8'));
 

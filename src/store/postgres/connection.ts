@@ -133,7 +133,9 @@ const NOT_PREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
 /** Invalid text representation: see `CLASH`. */
 const CLASHES = '22P02';
-const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, CLASHES]);
+/** Unique violation: the row is there already. */
+export const DUPLICATE = '23505';
+const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, CLASHES, DUPLICATE]);
 
 /** The SQLSTATE with which the server refused a statement. The statement then had no effect. */
 export const stateOf = (error: unknown): unknown => (error as { cause?: { code?: unknown } }).cause?.code;

@@ -44,13 +44,21 @@ function textsOf(pool: TimedPool, schema: string) {
   const isSame = (digest: string, bytes: string): string =>
     `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1 ELSE ('${CLASH}' || texts.handle)::integer END`;
   const unseen = (column: string): string => `('${UNSEEN}' || ${column})::integer`;
-  // A row for each text, and one for each reference: aggregating the references of each text takes longer.
-  const read = (body: string, isAsked: string, holds = ''): string =>
-    `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
-     UNION ALL SELECT handle, NULL, concat_ws(' ', seq, session, turn, tool) FROM ${table('refs')}
-     WHERE tenant = $1 AND ${isAsked}`;
+  // A row for each text, and one with the references of all texts: a row for each reference takes the client longer, and
+  // aggregating the references of each text takes the server longer.
+  const line = `concat_ws(' ', handle, seq, session, turn, tool)`;
+  const read = (columns: readonly string[], isAsked: string, lines: string, holds = ''): string =>
+    `SELECT ${columns.join(', ')}, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
+     UNION ALL SELECT ${columns.map(() => 'NULL').join(', ')}, ${lines} FROM ${table('refs')} WHERE tenant = $1 AND ${isAsked}`;
+  const lines = `string_agg(${line}, E'\\n')`;
+  const insertTexts = `INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
+        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
+        WHERE length >= 0`;
+  const insertReferences = `INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+        SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
+        WHERE place >= 0`;
   const isOneOf = 'handle = ANY ($2::text[])';
-  const hex = `encode(body, 'hex')`;
+  const hex = ['handle', `encode(body, 'hex') AS body`];
   return {
     putOne: `${put},
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
@@ -65,32 +73,36 @@ function textsOf(pool: TimedPool, schema: string) {
     // A row for each reference. The first one of a text has the text too; the others have a length of -1. A place of -1 is a
     // text without a reference. All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal,
     // twice as long. It is the last one: pg copies all values before a value that does not fit into its memory.
+    //
+    // If all texts are new, they have no references yet, and plain inserts are enough: ON CONFLICT would search each index once
+    // more. If one of the rows is there after all, a plain insert fails. The statement is then sent again with $4 set.
     putMany: `${put},
       item AS (SELECT handle, first, bytes, start, length, place, session, turn, tool, n::integer,
           substring($5::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
         FROM unnest($7::text[], $8::integer[], $9::bigint[], $10::integer[], $11::integer[], $12::integer[], $13::text[],
             $14::bigint[], $15::text[])
           WITH ORDINALITY AS item (handle, first, bytes, start, length, place, session, turn, tool, n)),
-      added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
-        WHERE length >= 0
+      fresh AS (${insertTexts} AND NOT $4::boolean
+          AND 0 = (SELECT count(*) FROM ${table('texts')} WHERE tenant = $1 AND handle = ANY ($7::text[]))
+        RETURNING 1),
+      batch AS (SELECT count(*) > 0 AS is_new FROM fresh),
+      linked AS (${insertReferences} AND (SELECT is_new FROM batch)),
+      added AS (${insertTexts} AND NOT (SELECT is_new FROM batch)
         ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle)
-      INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-      SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
-      WHERE ((SELECT count(*) FROM added) = $4::bigint OR 0 <= (
-          SELECT sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
-            ELSE ${isSame('item.digest', 'item.bytes')} END)
+      ${insertReferences} AND NOT (SELECT is_new FROM batch) AND 0 <= (
+          SELECT coalesce(sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
+            ELSE ${isSame('item.digest', 'item.bytes')} END), 0)
           FROM item LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
-          WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added)))
-        AND place >= 0
+          WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added))
       ON CONFLICT (tenant, handle, key) DO NOTHING`,
-    getOne: read('body', 'handle = $2'),
-    getMany: read('body', isOneOf),
-    getManyAsHex: read(hex, isOneOf),
+    getOne: read(['body'], 'handle = $2', line),
+    getMany: read(['body'], isOneOf, lines),
+    getManyAsHex: read(hex, isOneOf, lines),
     // UTF-16 is returned unsearched.
     getManyHolding: read(
       hex,
       isOneOf,
+      lines,
       ` AND (position($3::bytea in body) > 0 OR substring(body FOR 1) = '\\xff'::bytea)`,
     ),
     putTurns: `${begun(pool)}

@@ -3,7 +3,7 @@ import { clashError } from '../check-input.ts';
 import { digestOf, handleOfDigest } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
 import { toBytes } from '../text-bytes.ts';
-import { inTransaction, write } from './connection.ts';
+import { DUPLICATE, inTransaction, stateOf, write } from './connection.ts';
 import type { Place } from './place.ts';
 import { type ReferenceRow, toRow } from './references.ts';
 import { BATCH_PLACES, UNSEEN } from './statements.ts';
@@ -26,26 +26,27 @@ export async function writeBatch(place: Place, items: readonly Item[]): Promise<
   const chunks = [...chunksOf(rows)];
   for (let attempt = 1; ; attempt++)
     try {
-      if (chunks.length > 1) await writeChunks(place, chunks, rows);
-      else await writeAtOnce(place, rows);
+      if (chunks.length > 1) await writeChunks(place, chunks, rows, attempt > 1);
+      else await writeAtOnce(place, rows, attempt > 1);
       return handles;
     } catch (error) {
       const message = error instanceof Error ? error.message : '';
       const [, clash] = /HANDLE_CLASH (p_[a-z2-7]{26})/.exec(message) ?? [];
       if (clash) throw clashError(clash);
       // The next statement sees the text that another process has stored meanwhile.
-      if (!message.includes(UNSEEN) || attempt === ATTEMPTS) throw error;
+      const isRaced = message.includes(UNSEEN) || stateOf(error) === DUPLICATE;
+      if (!isRaced || attempt === ATTEMPTS) throw error;
     }
 }
 
 /** Each attempt fails only if another process stores one of the texts at the same moment. */
 const ATTEMPTS = 20;
 
-async function writeAtOnce(place: Place, rows: readonly BatchRow[]): Promise<void> {
+async function writeAtOnce(place: Place, rows: readonly BatchRow[], isCareful: boolean): Promise<void> {
   const { pool, statements } = place;
   await (rows.length === 1
     ? write(pool, statements.putOne, ...valuesOfOne(place, rows[0] as BatchRow))
-    : write(pool, statements.putMany, ...valuesOf(place, null, rows)));
+    : write(pool, statements.putMany, ...valuesOf(place, rows, { batch: null, isCareful })));
 }
 
 /** A reference. The first one of a text also carries the text. */
@@ -65,26 +66,28 @@ interface BatchRow extends ReferenceRow {
 
 /** Each reference once, in the order of handles and keys: two batches would otherwise wait forever for each other's rows. */
 function rowsOf(items: readonly Item[], handles: readonly Handle[], digests: readonly string[]): BatchRow[] {
-  const firsts = new Map<Handle, number>();
-  for (const [place, handle] of handles.entries()) if (!firsts.has(handle)) firsts.set(handle, place);
-  // No spread of objects here: it takes longer than all the rest.
-  const references = items.map(({ text, about }, place) => {
-    return { handle: handles[place] as Handle, reference: toRow(about), text, place };
-  });
-  references.sort(
-    (a, b) => compare(a.handle, b.handle) || compare(a.reference.key, b.reference.key) || a.place - b.place,
+  const references = items.map(({ about }) => toRow(about));
+  const handleAt = (place: number): string => handles[place] as string;
+  const keyAt = (place: number): string => (references[place] as ReferenceRow).key;
+  const places = Array.from(items.keys()).sort(
+    (a, b) => compare(handleAt(a), handleAt(b)) || compare(keyAt(a), keyAt(b)) || a - b,
   );
   const rows: BatchRow[] = [];
   let last: BatchRow | undefined;
-  for (const { handle, reference, text, place } of references) {
-    const { key, session, turn, tool } = reference;
+  for (const [index, place] of places.entries()) {
+    const { key, session, turn, tool } = references[place] as ReferenceRow;
+    const { text } = items[place] as Item;
+    const handle = handleAt(place);
     const digest = digests[place] as string;
     const isKnown = last?.handle === handle;
     if (isKnown && last?.digest !== digest) throw clashError(handle);
     if (isKnown && last?.key === key) continue;
+    let first = place;
+    for (let next = index + 1; !isKnown && next < places.length && handleAt(places[next] as number) === handle; next++)
+      first = Math.min(first, places[next] as number);
     const bytes = isKnown ? 0 : Buffer.byteLength(text);
     const length = isKnown ? -1 : text.isWellFormed() ? bytes : 1 + 2 * text.length;
-    last = { handle, digest, text, bytes, length, first: firsts.get(handle) ?? 0, place, key, session, turn, tool };
+    last = { handle, digest, text, bytes, length, first, place, key, session, turn, tool };
     rows.push(last);
   }
   return rows;
@@ -116,59 +119,64 @@ function* chunksOf(rows: readonly BatchRow[]): Generator<BatchRow[]> {
 async function writeChunks(
   place: Place,
   chunks: readonly (readonly BatchRow[])[],
-  rows: readonly BatchRow[],
+  all: readonly BatchRow[],
+  isCareful: boolean,
 ): Promise<void> {
   const { pool, schema, statements } = place;
   const number = `SELECT nextval('"${schema}".batches') AS batch`;
   await inTransaction(pool, number, async (query, begun) => {
     const batch = begun[0]?.batch ?? null;
-    for (const chunk of chunks) {
-      const texts = chunk.map((row) => ({ ...row, place: -1 }));
-      await query(statements.putMany.text, ...valuesOf(place, batch, texts));
-    }
-    const references = rows.map((row) => ({ ...row, length: -1 }));
-    await query(statements.putMany.text, ...valuesOf(place, batch, references));
+    const send = (rows: readonly BatchRow[]) =>
+      query(statements.putMany.text, ...valuesOf(place, rows, { batch, isCareful }));
+    for (const chunk of chunks) await send(chunk.map((row) => ({ ...row, place: -1 })));
+    await send(all.map((row) => ({ ...row, length: -1 })));
   });
 }
 
 /** The values of `putOne`. */
 function valuesOfOne(place: Place, row: BatchRow): unknown[] {
   const { handle, digest, bytes, text, key, session, turn, tool } = row;
-  const values = [handle, Buffer.from(digest, 'latin1'), bytes, toBytes(text), Buffer.from(key, 'hex')];
+  const values = [handle, Buffer.from(digest, 'latin1'), bytes, toBytes(text), Buffer.from(key, 'latin1')];
   return [place.tenant, place.lock, null, ...values, session, turn, tool];
 }
 
+interface BatchOptions {
+  /** The number of the batch, if it has one already. */
+  readonly batch: string | null;
+  /** Whether some rows may be stored already: see `putMany`. */
+  readonly isCareful: boolean;
+}
+
 /** The values of `putMany`. Handles, sessions and numbers need no escapes in a list; the JSON of a tool does. */
-function valuesOf(place: Place, batch: string | null, rows: readonly BatchRow[]): unknown[] {
+function valuesOf({ tenant, lock }: Place, rows: readonly BatchRow[], options: BatchOptions): unknown[] {
   const bodies = Buffer.allocUnsafe(rows.reduce((sum, { length }) => sum + Math.max(0, length), 0));
-  let [texts, end] = [0, 0];
-  let [digests, keys, handles, firsts, sizes, starts, lengths, places, sessions, turns, tools] = Array(11).fill('');
-  for (const { handle, digest, text, bytes, length, first, place: at, key, session, turn, tool } of rows) {
-    digests += digest;
-    keys += key;
-    handles += `,${handle}`;
-    firsts += `,${first}`;
-    sizes += `,${bytes}`;
-    starts += `,${end + 1}`;
-    lengths += `,${length}`;
-    places += `,${at}`;
-    sessions += `,"${session}"`;
-    turns += `,${turn}`;
-    tools += tool === '' ? ',""' : `,"${tool.replace(/[\\"]/g, '\\$&')}"`;
+  const starts: number[] = [];
+  let end = 0;
+  for (const { text, length } of rows) {
+    starts.push(end + 1);
     if (length < 0) continue;
-    texts += 1;
     if (text.isWellFormed()) bodies.write(text, end);
     else toBytes(text).copy(bodies, end);
     end += length;
   }
   return [
-    place.tenant,
-    place.lock,
-    batch,
-    texts,
-    Buffer.from(digests, 'latin1'),
-    Buffer.from(keys, 'hex'),
-    ...[handles, firsts, sizes, starts, lengths, places, sessions, turns, tools].map((list) => `{${list.slice(1)}}`),
+    tenant,
+    lock,
+    options.batch,
+    options.isCareful,
+    Buffer.from(rows.map(({ digest }) => digest).join(''), 'latin1'),
+    Buffer.from(rows.map(({ key }) => key).join(''), 'latin1'),
+    listOf(rows.map(({ handle }) => handle)),
+    listOf(rows.map(({ first }) => first)),
+    listOf(rows.map(({ bytes }) => bytes)),
+    listOf(starts),
+    listOf(rows.map(({ length }) => length)),
+    listOf(rows.map(({ place }) => place)),
+    listOf(rows.map(({ session }) => `"${session}"`)),
+    listOf(rows.map(({ turn }) => turn)),
+    listOf(rows.map(({ tool }) => (tool === '' ? '""' : `"${tool.replace(/[\\"]/g, '\\$&')}"`))),
     bodies,
   ];
 }
+
+const listOf = (values: readonly (string | number)[]): string => `{${values.join(',')}}`;

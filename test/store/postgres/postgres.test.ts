@@ -765,6 +765,44 @@ describe('a text that another process commits after the statement began', () => 
   });
 });
 
+it('a batch restores lost texts whose references are still there', async () => {
+  const store = open('lost');
+  const items = ['one', 'two'].map((text, turn) => ({ text, about: { session: 's', turn } }));
+  const handles = await store.putMany(items);
+  await pool.query(`DELETE FROM "${schema}".texts WHERE tenant = 'lost'`);
+  expect(await store.putMany(items)).toEqual(handles);
+  const found = await store.getMany(handles);
+  expect(found.map((stored) => [stored?.text, stored?.refs])).toEqual(items.map(({ text, about }) => [text, [about]]));
+});
+
+it('two processes that put the same new texts at once in other orders store them once, with the references of both', async () => {
+  const stores = [open('both'), open('both')];
+  for (let round = 0; round < 20; round++) {
+    const texts = Array.from({ length: 30 }, (_, i) => `text ${round} ${i}`);
+    const puts = stores.map((store, turn) =>
+      store.putMany((turn === 0 ? texts : texts.toReversed()).map((text) => ({ text, about: { session: 's', turn } }))),
+    );
+    await Promise.all(puts);
+    const found = await stores[0]?.getMany(texts.map(handleOf));
+    expect(found?.map((stored) => [stored?.text, stored?.refs.map(({ turn }) => turn).sort()])).toEqual(
+      texts.map((text) => [text, [0, 1]]),
+    );
+  }
+  expect((await stores[0]?.stats())?.texts).toBe(600);
+});
+
+it('a row with the body of another text is STORE_DAMAGED, also if both are asked for', async () => {
+  const store = open('swapped');
+  const [one, two] = await store.putMany(['one', 'two'].map((text) => ({ text, about: { session: 's' } })));
+  await pool.query(`UPDATE "${schema}".texts SET body = 'two' WHERE tenant = 'swapped' AND handle = $1`, [one]);
+  for (const handles of [[one], [one, two], [two, one]] as string[][])
+    await expect(store.getMany(handles)).rejects.toMatchObject({
+      code: 'STORE_DAMAGED',
+      message: expect.stringContaining(String(one)),
+    });
+  expect(await store.getMany([String(two), handleOf('missing')])).toMatchObject([{ text: 'two' }, undefined]);
+});
+
 it('getMany gives texts that are UTF-16, have a NUL or are plain, in the order asked', async () => {
   const store = open('mixed');
   const texts = ['plain', 'a\ud800b', 'nul\0nul', 'ü €', '\udfff', '\ufffd'];
