@@ -19,7 +19,8 @@ function pricesSentence(models: readonly ModelRuns[]): string {
   const more = known.length > MOST_MODELS ? `, and ${known.length - MOST_MODELS} more` : '';
   const unknown = sum(models.filter(({ prices }) => prices === undefined));
   const rest = `${runsOf(unknown)} of models with unknown prices ${unknown === 1 ? 'is' : 'are'} counted in tokens only (--prices <list> prices all)`;
-  return `Prices by the model in each log: ${named.join(', ')}${more}${unknown > 0 ? `; ${rest}` : ''}.`;
+  const weights = known.length > 1 ? ' Percentages count the tokens of all models alike, dollars do not.' : '';
+  return `Prices by the model in each log: ${named.join(', ')}${more}${unknown > 0 ? `; ${rest}` : ''}.${weights}`;
 }
 
 function inferredSentence({ runs, ...all }: InferredTotal, allRuns: number): string {

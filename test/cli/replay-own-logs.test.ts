@@ -127,7 +127,7 @@ describe('prices', () => {
       3,
     );
     expect((await replayed(claude, codex, unknown)).stdout).toContain(
-      'Prices by the model in each log: claude-opus-4-6 at anthropic-5m (2 runs), gpt-5.4 at gpt-5 (1 run); 1 run of models with unknown prices is counted in tokens only (--prices <list> prices all).\n',
+      'Prices by the model in each log: claude-opus-4-6 at anthropic-5m (2 runs), gpt-5.4 at gpt-5 (1 run); 1 run of models with unknown prices is counted in tokens only (--prices <list> prices all). Percentages count the tokens of all models alike, dollars do not.\n',
     );
   });
 
