@@ -6,7 +6,7 @@ import { findLogs } from './find-logs.ts';
 const folder = logFolder();
 
 describe('findLogs', () => {
-  it('finds the logs in a folder at any depth, sorted, and no other file', async () => {
+  it('finds the logs in a folder at any depth, sorted, and no other file or package', async () => {
     expect(await found(folder)).toEqual([
       'a/[x]/1.json',
       'a/deep/er/run.traj',

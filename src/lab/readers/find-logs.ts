@@ -40,6 +40,9 @@ async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
   }
 }
 
+/** A folder of this name inside another has packages, and no logs. */
+const PACKAGES = 'node_modules';
+
 /** All files in a folder, at any depth. Links to folders are not followed: they may lead in circles. */
 async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
@@ -48,8 +51,8 @@ async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   });
   for (const entry of entries) {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) yield* walk(path, onSkip);
-    else yield path;
+    if (!entry.isDirectory()) yield path;
+    else if (entry.name !== PACKAGES) yield* walk(path, onSkip);
   }
 }
 
