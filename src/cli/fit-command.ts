@@ -9,7 +9,7 @@ import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readArrival } from './read-arrival.ts';
 import { changedResults, showFit, showReport } from './show-fit.ts';
-import { createStores, DEFAULT_TENANT } from './stores.ts';
+import { createStores, DEFAULT_TENANT } from './store/stores.ts';
 
 export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
 

@@ -2,10 +2,10 @@ import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
 import type { Caller } from '../store/access.ts';
 import { type Io, UsageError } from './io.ts';
-import { createLateStore, type LateStore } from './late-store.ts';
 import { parseOptions, readCount } from './parse-options.ts';
-import { DEFAULT_TENANT, showPlace } from './stores.ts';
-import { elsewhere, storePath } from './with-store.ts';
+import { createLateStore, type LateStore } from './serve/late-store.ts';
+import { DEFAULT_TENANT, showPlace } from './store/stores.ts';
+import { elsewhere, storePath } from './store/with-store.ts';
 
 export const mcpHelp = `palimpsest mcp: lets an agent read masked texts again by itself.
 

@@ -10,9 +10,9 @@ import type { Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
-import { readServeConfig } from './serve-config.ts';
+import { readServeConfig } from './serve/serve-config.ts';
 import { showReport } from './show-report.ts';
-import { storePath, withRunStores } from './with-store.ts';
+import { storePath, withRunStores } from './store/with-store.ts';
 import { writeReportPage } from './write-report-page.ts';
 
 export const reportHelp = `palimpsest report: what masking saves, measured, and whether it does harm.

@@ -1,16 +1,16 @@
 import { PalimpsestError } from '../errors.ts';
+import { runCommand, runHelp } from './agents/run-command.ts';
 import { configCommand, configHelp } from './config-command.ts';
 import { fitCommand, fitHelp } from './fit-command.ts';
 import { inFlags } from './in-flags.ts';
 import { type Io, UsageError } from './io.ts';
 import { mcpCommand, mcpHelp } from './mcp-command.ts';
 import { hintFor } from './parse-options.ts';
-import { recallCommand, recallHelp } from './recall-command.ts';
-import { replayCommand, replayHelp } from './replay-command.ts';
+import { replayCommand, replayHelp } from './replay/replay-command.ts';
 import { reportCommand, reportHelp } from './report-command.ts';
-import { runCommand, runHelp } from './run-command.ts';
-import { serveCommand, serveHelp } from './serve-command.ts';
-import { storeCommand, storeHelp } from './store-command.ts';
+import { serveCommand, serveHelp } from './serve/serve-command.ts';
+import { recallCommand, recallHelp } from './store/recall-command.ts';
+import { storeCommand, storeHelp } from './store/store-command.ts';
 import { version } from './version.ts';
 
 interface Command {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { agents } from '../cli/agents.ts';
+import { agents } from '../cli/agents/agents.ts';
 import { nextStep } from './next-step.ts';
 import type { ReplayResult, RunResult } from './replay-result.ts';
 import type { RunFormat } from './run.ts';

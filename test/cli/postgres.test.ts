@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStores } from '../../src/cli/stores.ts';
+import { createStores } from '../../src/cli/store/stores.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { fitAndStore } from '../../src/store/index.ts';
 import { history } from '../support/chat.ts';

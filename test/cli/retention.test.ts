@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { startPruning } from '../../src/cli/retention.ts';
+import { startPruning } from '../../src/cli/store/retention.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { type GatewayProcess, startProcess } from '../support/gateway/processes.ts';

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { agents } from '../../src/cli/agents.ts';
-import { addressFor } from '../../src/cli/serve-greeting.ts';
+import { agents } from '../../src/cli/agents/agents.ts';
+import { addressFor } from '../../src/cli/serve/serve-greeting.ts';
 import { ROOT } from '../support/modules.ts';
 
 const gateway = addressFor({ url: 'http://127.0.0.1:8787', isPublic: false, token: 'TOKEN' });

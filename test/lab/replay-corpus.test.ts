@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ReplayRequest, settingOf } from '../../src/cli/replay-request.ts';
+import { type ReplayRequest, settingOf } from '../../src/cli/replay/replay-request.ts';
 import { replay } from '../../src/lab/replay.ts';
 import { replayFile } from '../../src/lab/replay-file.ts';
 import type { ReplayResult, RunResult } from '../../src/lab/replay-result.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type ReplayRequest, settingOf } from '../../src/cli/replay-request.ts';
-import { percent } from '../../src/cli/show-replay.ts';
+import { type ReplayRequest, settingOf } from '../../src/cli/replay/replay-request.ts';
+import { percent } from '../../src/cli/replay/show-replay.ts';
 import { replay } from '../../src/lab/replay.ts';
 import { replayFile } from '../../src/lab/replay-file.ts';
 import type { ReplayResult } from '../../src/lab/replay-result.ts';

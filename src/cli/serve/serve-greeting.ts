@@ -1,0 +1,102 @@
+import { connect } from 'node:net';
+import type { Agent, GatewayAddress, Step } from '../agents/agents.ts';
+import type { Io } from '../io.ts';
+import { DEFAULT_TENANT } from '../store/stores.ts';
+
+/** The facts that the text after the start shows. */
+export interface Greeting {
+  readonly url: string;
+  /** The token of the page. Undefined if the page cannot be opened. */
+  readonly token: string | undefined;
+  readonly isPublic: boolean;
+  readonly store: string;
+  readonly tenant: string;
+  /** The agent whose lines are shown. */
+  readonly agent?: Agent | undefined;
+}
+
+/** The commands to type next. */
+export function greet(greeting: Greeting): string {
+  const { url, token, isPublic, store, tenant, agent } = greeting;
+  const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
+  // Other machines may mean other users, who must not list each other's conversations.
+  const caller = isPublic ? '--credential-env ANTHROPIC_API_KEY' : '--whole-store';
+  const shown = isPublic ? 'TOKEN' : (token ?? '');
+  return `listening on ${url}
+
+${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: shown }))) : addresses(greeting)}
+${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : ''}Watch what it does:
+  ${url}/_palimpsest/#token=${token ?? ''}
+
+Masked texts are kept in ${store}
+  ${`npx palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
+${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it once all open requests are answered.
+`;
+}
+
+/** The addresses as variables, for any client. */
+function addresses({ url, isPublic }: Greeting): string {
+  const base = isPublic ? `${url}/as/TOKEN` : url;
+  return `Point your agent here, in its own terminal:
+  export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
+  export OPENAI_BASE_URL=${base}/v1        # Qwen Code, OpenAI's SDKs
+  export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
+Codex, OpenCode, pi, and recall in all of them: npx palimpsest serve --for <agent>
+`;
+}
+
+/** The addresses of a gateway for an agent. */
+export function addressFor(gateway: {
+  readonly url: string;
+  readonly isPublic: boolean;
+  readonly token: string;
+}): GatewayAddress {
+  const { url, isPublic, token } = gateway;
+  return { base: isPublic ? `${url}/as/${token}` : url, mcp: `${url}/_palimpsest/mcp`, token };
+}
+
+/** Each step with its title and its lines. */
+export const showSteps = (steps: readonly Step[]): string =>
+  steps.map(({ about, lines }) => `${about}:\n${lines.replace(/^(?=.)/gm, '  ')}\n`).join('\n');
+
+/** The text after the start of the demo. */
+export function greetDemo(url: string, token: string): string {
+  return `listening on ${url}
+
+A conversation is played through this gateway, against an upstream that is
+made up: no key is needed, nothing leaves this machine, nothing is kept.
+
+Watch it:
+  ${url}/_palimpsest/#token=${token}
+
+Ctrl-C stops it.
+`;
+}
+
+/** Warns at the start about an upstream that does not answer, before the first request fails. */
+export async function warnOfMissing(upstreams: Readonly<Record<string, string>>, io: Io): Promise<void> {
+  await Promise.all(
+    Object.entries(upstreams).map(async ([provider, address]) => {
+      const why = await whyNot(new URL(address));
+      if (why)
+        io.stderr(
+          `palimpsest serve: nothing answers at ${address} (${why}). Requests for ${provider} get a 502 until it does.\n`,
+        );
+    }),
+  );
+}
+
+const MOST_WAIT_MS = 2000;
+
+function whyNot({ hostname, port, protocol }: URL): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(port || (protocol === 'https:' ? 443 : 80)), hostname.replace(/^\[|\]$/g, ''));
+    const end = (why: string | undefined): void => {
+      socket.destroy();
+      resolve(why);
+    };
+    socket.setTimeout(MOST_WAIT_MS, () => end('no answer'));
+    socket.once('connect', () => end(undefined));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? 'error'));
+  });
+}
