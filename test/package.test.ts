@@ -106,8 +106,8 @@ describe('the tarball', () => {
       statSync(join(installed(), name)).isFile(),
     );
 
-  it('is below 1.3 MB, its docs included', () => {
-    expect(statSync(tarball).size).toBeLessThan(1_300_000);
+  it('is below 1.35 MB, its docs included', () => {
+    expect(statSync(tarball).size).toBeLessThan(1_350_000);
   });
 
   it('holds no sources and no tests, but examples', () => {
@@ -162,7 +162,7 @@ describe('the tarball', () => {
     const unpacked = files().reduce((sum, name) => sum + statSync(join(installed(), name)).size, 0);
     const kB = (bytes: number): string => `${Math.round(bytes / 1000).toLocaleString('en-US')} kB`;
     console.log(
-      `tarball ${kB(statSync(tarball).size)} of 1,300 kB; unpacked ${kB(unpacked)} in ${files().length} files`,
+      `tarball ${kB(statSync(tarball).size)} of 1,350 kB; unpacked ${kB(unpacked)} in ${files().length} files`,
     );
     expect(unpacked).toBeLessThan(4_500_000);
   });
