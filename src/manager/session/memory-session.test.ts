@@ -36,6 +36,17 @@ describe('createMemorySession', () => {
     expect(session.messages()[2]?.content).toBe('Skipped: the session was restarted');
   });
 
+  it('refuses a second answer to a call, and keeps the first', async () => {
+    const session = createMemorySession<ChatMessage>();
+    const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];
+    await session.add({ role: 'user', content: 'Read.' }, { role: 'assistant', content: '', toolCalls });
+    const result = { call: { id: 'c', name: 'read', arguments: {} }, text: 'done', isError: false };
+    await session.answer(result);
+    await expect(session.answer({ ...result, text: 'again' })).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    expect(session.messages()[2]?.content).toBe('done');
+    expect(session.messages()).toHaveLength(3);
+  });
+
   it('has its results whole, and shows them cut', async () => {
     const session = createMemorySession<ChatMessage>({ maxToolResultTokens: 20 });
     const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];

@@ -408,6 +408,32 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
       expect(session.messages()).toHaveLength(2);
     });
 
+    for (const [format, open] of openCalls)
+      test(`${format}: a second answer to a call is refused, and the first stays`, async () => {
+        const writer = messageWriter<ChatMessage>(format);
+        const { session, crash } = await begin({ format });
+        await session.add(writer.user('the task'), open as never);
+        const [call] = openCallsOf(session.format, session.messages());
+        if (!call) throw new Error('no call');
+        const once = { call, text: 'done', isError: false };
+        const refused = {
+          code: 'BAD_INPUT',
+          message: expect.stringMatching(/which has a result; answer each call once/),
+        };
+        await expect(session.answer(once, once)).rejects.toMatchObject(refused);
+        expect(session.messages()).toHaveLength(2);
+        const both = await Promise.allSettled([session.answer(once), session.answer({ ...once, text: 'again' })]);
+        expect(both).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: refused }]);
+        const answered = session.messages();
+        expect(session.format.check([...answered, writer.user('next')])).toEqual([]);
+        await expect(session.answer(once)).rejects.toMatchObject(refused);
+        await session.add(open as never);
+        await session.answer({ ...once, text: 'the call with the same id' });
+        expect((await crash()).messages()).toEqual(session.messages());
+        expect(session.messages()).toHaveLength(5);
+        expect(session.messages().slice(0, 3)).toEqual(answered);
+      });
+
     test('a result that answers no call is kept as it is', async () => {
       const { session } = await begin();
       await session.add(user('the task'), result('nobody', 'x'));
