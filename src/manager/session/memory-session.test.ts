@@ -36,6 +36,16 @@ describe('createMemorySession', () => {
     expect(session.messages()[2]?.content).toBe('Skipped: the session was restarted');
   });
 
+  it.each([['a text'], [5], [null], [undefined], [[{ role: 'user', content: 'Read.' }]]])(
+    'refuses the message %j',
+    async (wrong) => {
+      const session = createMemorySession<ChatMessage>();
+      const added = session.add({ role: 'user', content: 'with it' }, wrong as never);
+      await expect(added).rejects.toMatchObject({ code: 'BAD_INPUT' });
+      expect(session.messages()).toEqual([]);
+    },
+  );
+
   it('refuses a second answer to a call, and keeps the first', async () => {
     const session = createMemorySession<ChatMessage>();
     const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];

@@ -330,13 +330,29 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
       expect(session.messages()).toEqual([user('as it was')]);
     });
 
-    for (const nothing of [undefined, null])
-      test(`that is ${nothing} is refused, and the others go on`, async () => {
+    for (const [what, wrong] of [
+      ['undefined', undefined],
+      ['null', null],
+      ['a text', 'hello'],
+      ['a number', 5],
+      ['a list', [user('in a list')]],
+    ])
+      test(`that is ${what} is refused, and the others go on`, async () => {
         const { session, crash } = await begin();
-        await expect(session.add(user('with it'), nothing as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+        await expect(session.add(user('with it'), wrong as never)).rejects.toMatchObject({
+          code: 'BAD_INPUT',
+          message: expect.stringMatching(/^Expected a message to be an object but found /),
+        });
         await session.add(user('alone'));
         expect((await crash()).messages()).toEqual([user('alone')]);
       });
+
+    test('without a word, and one of another format, is kept as it is', async () => {
+      const { session, crash } = await begin();
+      const odd = [user(''), { role: 'user' }, { type: 'function_call_output', call_id: 'c', output: 'x' }, {}];
+      await session.add(...(odd as never[]));
+      expect((await crash()).messages()).toEqual(odd);
+    });
 
     test('with bytes comes back with bytes', async () => {
       const message = {
