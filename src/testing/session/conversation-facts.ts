@@ -198,6 +198,16 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
     });
   });
 
+  describe('a render with wrong options', () => {
+    for (const wrong of [null, 5, 'all', { windw: 1000 }])
+      test(`is refused: ${JSON.stringify(wrong)}`, async () => {
+        const { session } = await begin();
+        await session.add(user('the task'));
+        await expect(session.render(wrong as never)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+        expect((await session.render()).messages).toEqual([user('the task')]);
+      });
+  });
+
   describe('a result that comes after a render', () => {
     test('lifts the cut that was made for messages that are now elsewhere, and no other', async () => {
       const budget = { window: 50_000, maxHistoryTokens: 1000, maxOutputTokens: 100 };
