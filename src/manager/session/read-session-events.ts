@@ -1,4 +1,5 @@
-import { checkOptions, func, text } from '../../options.ts';
+import { checkOptions, func } from '../../options.ts';
+import { sessionRule } from '../../store/store.ts';
 import { diskPlace } from './disk/disk-place.ts';
 import { findPlace, PLACE_RULES, type SessionPlaceOptions } from './find-place.ts';
 import { checkEventOptions } from './log/check-event-options.ts';
@@ -29,7 +30,7 @@ export function readSessionEvents<M = unknown>(
   session: ReadSessionOptions,
   options: EventOptions = {},
 ): AsyncIterable<SessionEvent<M>> {
-  checkOptions('readSessionEvents', session, { ...PLACE_RULES, id: text, onProblem: func });
+  checkOptions('readSessionEvents', session, { ...PLACE_RULES, id: sessionRule, onProblem: func }, ['id']);
   checkEventOptions('readSessionEvents', options);
   const { id, onProblem = (problem) => process.emitWarning(problem), ...place } = session;
   const onDamage = (lines: number): void => onProblem(damageFound(id, { lines }));
