@@ -189,7 +189,7 @@ export class DurableSession<M> implements Session<M> {
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
-        this.#options.onProblem(damageFound(this.id, { lines }));
+        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.storage.names }));
       },
     });
   }
@@ -255,7 +255,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing }));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.storage.names }));
   }
 
   /** Answers the number of calls. */
