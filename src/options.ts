@@ -56,8 +56,10 @@ function unknownOption(of: string, name: string, known: readonly string[]): Pali
   return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${hint}`);
 }
 
+const SHOWN_CHARS = 1000;
+
 function show(value: unknown): string {
-  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'string') return `'${value.slice(0, SHOWN_CHARS)}'`;
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return `a list of ${value.length}`;
   return typeof value === 'object' && value !== null ? 'an object' : String(value);

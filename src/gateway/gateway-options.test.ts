@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { breakEven, graduated, hybrid, never, slidingWindow, sweAgent } from '../index.ts';
+import { createGateway } from './create-gateway.ts';
+import { createFetchHandler } from './fetch-handler.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
 
 const check = (options: unknown) => () => checkGatewayOptions(options as GatewayOptions);
@@ -27,6 +29,26 @@ describe('the options of a gateway', () => {
     expect(check({ [name]: value })).toThrow(
       expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(name) }),
     );
+  });
+
+  it.each([
+    ['policy', { step() {} }],
+    ['policy', () => 5],
+    ['policy', () => undefined],
+    ['policy', async () => never()],
+    ['policy', () => ({ step() {} })],
+    ['mounts', { '/x': 5 }],
+    ['mounts', { '/x': () => {}, '/y': null }],
+    ['records', 5],
+    ['records', null],
+    ['records', { finish() {}, receipts() {} }],
+  ])('name %s when the gateway is created, not at its first request', (name, value) => {
+    const refusal = expect.objectContaining({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining(`createGateway option ${name}`),
+    });
+    for (const create of [createGateway, createFetchHandler])
+      expect(() => create({ [name]: value } as never)).toThrow(refusal);
   });
 
   it('refuse a token that a tenant has too, without showing it', () => {

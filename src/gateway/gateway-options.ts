@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/price-book.ts';
-import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
+import { anything, badOption, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
+import { policyRule } from '../plan/fit.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
 import { isTenant, TENANT_RULE } from '../store/check-input.ts';
@@ -110,13 +111,18 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
 
 /** A gateway only masks: leaving out or summarising messages is left to the agent. */
 function checkPolicy(given: GatewayOptions['policy']): void {
-  const policy = typeof given === 'function' ? given(priceLists.none) : given;
+  const policy = typeof given === 'function' ? made(given(priceLists.none)) : given;
   if (policy?.oldTexts) throw oldTextsRefused(policy.name);
   if (!policy || (policy.limit === undefined && !policy.leavesOut)) return;
   throw new PalimpsestError(
     'BAD_OPTION',
     `Expected createGateway option policy to be one that only masks, such as break-even or sliding-window, but found ${policy.name}, which leaves messages out`,
   );
+}
+
+function made(policy: Policy): Policy {
+  if (policyRule.check(policy)) return policy;
+  throw badOption('the result of createGateway option policy', policyRule.expected, policy);
 }
 
 const oldTextsRefused = (name = 'a policy of your own'): PalimpsestError =>
@@ -131,7 +137,7 @@ const RULES = {
   upstreams: record,
   store: rule('a store, or a function that opens one', isStoreOrFunction),
   isStoreShared: flag,
-  policy: rule('a policy, or a function that makes one', (value) => typeof value === 'function' || isPolicy(value)),
+  policy: rule('a policy, or a function that makes one', isPolicyOrFunction),
   prices: anything,
   modelPrices: anything,
   maxTokens: positive,
@@ -145,9 +151,9 @@ const RULES = {
   origins: rule('a list of origins such as https://app.example', isOrigins),
   limits: record,
   log: func,
-  mounts: record,
+  mounts: rule('an object with a function for each path', isMounts),
   hasRecall: func,
-  records: anything,
+  records: rule('an object with finish, receipts and metrics', isRecords),
   version: text,
   now: func,
 };
@@ -164,7 +170,18 @@ function isShare(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value <= 1;
 }
 
-const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
+function isPolicyOrFunction(value: unknown): boolean {
+  return typeof value === 'function' || policyRule.check(value);
+}
+
+function isMounts(value: unknown): boolean {
+  return record.check(value) && Object.values(value as object).every(func.check);
+}
+
+function isRecords(value: unknown): boolean {
+  const { finish, receipts, metrics } = (value ?? {}) as Partial<Records>;
+  return [finish, receipts, metrics].every(func.check);
+}
 
 function isStoreOrFunction(value: unknown): boolean {
   return typeof value === 'function' || typeof (value as Store | undefined)?.putMany === 'function';

@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../errors.ts';
 import { OpenCalls } from '../formats/calls.ts';
 import type { Format, Segment } from '../message.ts';
 import { readCall } from './agent/model.ts';
@@ -31,7 +32,10 @@ export interface PlacedResults<M> {
   readonly messages: readonly M[];
 }
 
-/** Puts results right after the reply that made the calls: providers look for them only there. */
+/**
+ * Puts results right after the reply that made the calls: providers look for them only there. Throws for a second result of a
+ * call: providers refuse it.
+ */
 export function placeResults<M>(
   writer: MessageWriter<M>,
   messages: readonly M[],
@@ -41,12 +45,23 @@ export function placeResults<M>(
   const open = openIn(segments);
   const places = new Map<number, ToolResult[]>();
   for (const result of results) {
-    const asked = open.find(({ call }) => call.id === result.call.id);
+    const at = open.findIndex(({ call }) => call.id === result.call.id);
+    if (at < 0 && isMade(segments, result.call.id)) throw alreadyAnswered(result.call);
+    const [asked] = at < 0 ? [] : open.splice(at, 1);
     const before = asked ? endOfReply(segments, asked.message) : messages.length;
     places.set(before, [...(places.get(before) ?? []), result]);
   }
   return [...places].map(([before, own]) => ({ before, messages: writer.results(own) }));
 }
+
+const isMade = (segments: readonly Segment[], id: string): boolean =>
+  segments.some(({ kind, callId }) => kind === 'action' && callId === id);
+
+const alreadyAnswered = ({ id, name }: ToolCall): PalimpsestError =>
+  new PalimpsestError(
+    'BAD_INPUT',
+    `Expected a result for a call that is open but found one for ${name} (${id}), which has a result; answer each call once`,
+  );
 
 /** The message after the reply and the results that it already has. */
 function endOfReply(segments: readonly Segment[], message: number): number {

@@ -258,6 +258,10 @@ describe('what fit takes', () => {
     // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
     expect(fit(list as any[], { format: 'chat', policy: slidingWindow() }).messages).toEqual(list);
   });
+  it.each([[null], [5], ['all'], [[]], [{ cleen: true }]])('refuses the arrival %j', (arrival) => {
+    const { code, message } = errorOf(() => fit(history(2), { arrival: arrival as never }));
+    expect([code, message]).toEqual(['BAD_OPTION', expect.stringContaining('arrival')]);
+  });
   it('takes an empty list', () => {
     const { messages, plan, hidden, report } = fit([], { maxTokens: 5, policy: slidingWindow() });
     expect([messages, plan, hidden]).toEqual([[], { version: 1, edits: [] }, []]);

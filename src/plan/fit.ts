@@ -5,7 +5,7 @@ import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, 
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { withJsonSchemas } from '../tokens/json-schemas.ts';
-import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
+import { type ArrivalOptions, arrivalRule, arrivalRules } from './arrival/options.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { hasRecallTool } from './handles.ts';
 import { keepCompiled } from './keep-compiled.ts';
@@ -107,7 +107,7 @@ const RULES = {
   handleOf: func,
   boundThinking: oneOf('opt-in', 'keep'),
   facts: rule('an object with idleMs, cacheLifeMs and epochs', isFacts),
-  arrival: anything,
+  arrival: arrivalRule,
 };
 
 function isFacts(value: unknown): boolean {

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
-import { badOption, kindOfValue } from '../options.ts';
-import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
+import { badOption, checkOptions, flag, kindOfValue } from '../options.ts';
+import { checkSession, type GcOptions, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
 /** Checks that every store makes before it writes: the text, the session and the turn. */
 export function checkItem(item: { readonly text: string; readonly about: Reference }): void {
@@ -40,6 +40,8 @@ export function checkNoteName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9_.:-]{1,128}$/.test(name)) return;
   throw badOption('the name of a note', '1 to 128 letters, digits, _, ., : and -', name);
 }
+
+export const checkGc = (options: GcOptions): void => checkOptions('gc', options, { repair: flag, force: flag });
 
 export function checkTurn(turn: number): void {
   if (!Number.isSafeInteger(turn) || turn < 0) throw badOption('the turn', 'a whole number of 0 or more', turn);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { given } from '../options.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import {
+  checkGc,
   checkItem,
   checkNote,
   checkNoteName,
@@ -20,6 +21,7 @@ import { searchTexts } from './search-texts.ts';
 import {
   checkSession,
   type DeleteOptions,
+  type GcOptions,
   type GcReport,
   type Handle,
   type Match,
@@ -328,8 +330,9 @@ class MemoryStore implements Store {
     return [];
   }
 
-  async gc(): Promise<GcReport> {
+  async gc(options: GcOptions = {}): Promise<GcReport> {
     this.#checkOpen();
+    checkGc(options);
     return { freedBytes: 0, removedTexts: 0, repaired: 0 };
   }
 

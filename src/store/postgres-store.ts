@@ -3,6 +3,7 @@ import { storeLimits } from '../limits.ts';
 import { checkOptions } from '../options.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import {
+  checkGc,
   checkItem,
   checkNote,
   checkNoteName,
@@ -343,7 +344,9 @@ class PostgresStore implements Store {
     return [...problems, ...lost.map(({ handle }) => loss(handle ?? '')), ...notes.map(noteDamage)];
   }
 
-  async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
+  async gc(options: GcOptions = {}): Promise<GcReport> {
+    checkGc(options);
+    const { repair = false, force = false } = options;
     const problems = repair ? await this.verify() : [];
     await this.#ready();
     const { pool, schema, tenant } = this.#place;

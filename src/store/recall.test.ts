@@ -108,6 +108,11 @@ describe('recall', () => {
   ])('refuses %j', async (options) => {
     await expect(recall(store, log, options)).rejects.toMatchObject({ code: 'BAD_OPTION' });
   });
+
+  it.each([[5], [null], [undefined], ['history'], [{}]])('refuses %j in place of a store', async (wrong) => {
+    const refused = { code: 'BAD_OPTION', message: expect.stringContaining('the store of recall') };
+    await expect(recall(wrong as never, log)).rejects.toMatchObject(refused);
+  });
 });
 
 describe('a pattern that would never end', () => {

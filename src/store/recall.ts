@@ -51,6 +51,8 @@ export interface Recalled {
  * ```
  */
 export async function recall(store: Store, handle: string, options: RecallOptions = {}): Promise<Recalled> {
+  if (typeof store?.get !== 'function')
+    throw badOption('the store of recall', 'a store, such as openStore() gives', store);
   checkRecall(options);
   const stored = await store.get(handle);
   if (!stored) throw notFound(handle);

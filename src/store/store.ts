@@ -1,5 +1,5 @@
-import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
+import { badOption, type Rule, rule } from '../options.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 
 /** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
@@ -286,11 +286,12 @@ const SESSION = new RegExp(`^[A-Za-z0-9_-]{1,${storeLimits.nameChars}}$`);
 
 export const isSessionId = (session: unknown): boolean => typeof session === 'string' && SESSION.test(session);
 
-/** Refuses an invalid session id: ids become part of keys. */
+/** Checks the id of a session: ids become part of keys. */
+export const sessionRule: Rule = rule(
+  `a session id of 1 to ${storeLimits.nameChars} letters, digits, _ and -`,
+  isSessionId,
+);
+
 export function checkSession(session: string): void {
-  if (isSessionId(session)) return;
-  throw new PalimpsestError(
-    'BAD_OPTION',
-    `Expected a session id of 1 to ${storeLimits.nameChars} letters, digits, _ and - but found '${String(session).slice(0, 200)}'`,
-  );
+  if (!isSessionId(session)) throw badOption('the session', sessionRule.expected, session);
 }

@@ -322,6 +322,12 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
   });
 
   describe(`${name}: what it refuses`, () => {
+    test('options of gc that it does not have', async (store) => {
+      for (const options of [{ foo: 1 }, { force: 'yes' }, { repair: 1 }, null, 5])
+        await expectCode(() => store.gc(options as never), 'BAD_OPTION');
+      await store.gc({ force: undefined } as never);
+    });
+
     test('a session that is no id', async (store) => {
       for (const session of BAD_SESSIONS) {
         await expectCode(() => store.put('text', { session }), 'BAD_OPTION');

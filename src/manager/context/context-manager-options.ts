@@ -1,5 +1,5 @@
 import type { AnyFormat, Format, FormatName } from '../../message.ts';
-import { amount, anything, count, flag, func, positive, rule, text } from '../../options.ts';
+import { amount, count, flag, func, positive, rule, text } from '../../options.ts';
 import { formatRule, policyRule, windowsRule } from '../../plan/fit.ts';
 import type { Policy } from '../../plan/policy.ts';
 import type { Counter } from '../../tokens/counter.ts';
@@ -120,8 +120,8 @@ export const THRESHOLD_RULES = {
   model: text,
   contextWindows: windowsRule,
   policy: policyRule,
-  system: anything,
-  tools: anything,
+  system: rule('a text, a list or an object', (v) => typeof v === 'string' || typeof v === 'object'),
+  tools: rule('a list or an object', (v) => typeof v === 'object'),
   counter: func,
 };
 

@@ -1,4 +1,5 @@
-import { checkOptions, text } from '../../options.ts';
+import { checkOptions } from '../../options.ts';
+import { sessionRule } from '../../store/store.ts';
 import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
 
 /**
@@ -12,7 +13,7 @@ import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.t
  * ```
  */
 export async function deleteSession(options: SessionPlaceOptions & { readonly id: string }): Promise<boolean> {
-  checkOptions('deleteSession', options, { ...PLACE_RULES, id: text });
+  checkOptions('deleteSession', options, { ...PLACE_RULES, id: sessionRule }, ['id']);
   const { id, ...place } = options;
   return withPlace('deleteSession', place, (found) => found.delete(id));
 }

@@ -7,6 +7,7 @@ import { sessionContinuity } from '../context/notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { Conversation } from './conversation/conversation.ts';
+import { messageEvents } from './conversation/message-events.ts';
 import { RequestRenderer } from './conversation/request-renderer.ts';
 import { resultEvents } from './conversation/result-events.ts';
 import { checkEventOptions } from './log/check-event-options.ts';
@@ -132,7 +133,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async add(...messages: readonly M[]): Promise<void> {
-    await this.#change(messages.map((message) => ({ type: 'message', message })));
+    await this.#change(messageEvents(messages));
   }
 
   async answer(...results: readonly ToolResult[]): Promise<void> {
@@ -188,7 +189,7 @@ export class DurableSession<M> implements Session<M> {
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
-        this.#options.onProblem(damageFound(this.id, { lines }));
+        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.storage.names }));
       },
     });
   }
@@ -254,7 +255,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing }));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.storage.names }));
   }
 
   /** Answers the number of calls. */

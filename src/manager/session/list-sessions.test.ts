@@ -134,6 +134,12 @@ describe('wrong options', () => {
     await expect(sweepSessions(options as never)).rejects.toEqual(naming('the options of sweepSessions'));
   });
 
+  it('an id that is missing is named by all', async () => {
+    const { id: _none, ...missing } = place;
+    expect(() => readSessionEvents(missing as never)).toThrow(naming('readSessionEvents option id'));
+    await expect(deleteSession(missing as never)).rejects.toEqual(naming('deleteSession option id'));
+  });
+
   it('an option that does not exist is refused by all', async () => {
     const unknown = { ...place, force: true };
     expect(() => readSessionEvents(unknown)).toThrow(naming('found force'));

@@ -16,6 +16,8 @@ describe('createMemorySession', () => {
     ['a format that is not there', { format: 'chatt' }],
     ['a format that has no writer', { format: { ...chat, name: 'mine' } }],
     ['a misspelt option', { maxToolResultToken: 5 }],
+    ['a system prompt that is a number', { system: 4 }],
+    ['tools that are a text', { tools: 'x' }],
     ['thresholds that the manager refuses', { softThreshold: 0.95 }],
   ])('refuses %s', (_what, options) => {
     expect(() => createMemorySession(options as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
@@ -34,6 +36,44 @@ describe('createMemorySession', () => {
     await session.restart();
     expect(chat.check([...session.messages(), { role: 'user', content: 'next' }])).toEqual([]);
     expect(session.messages()[2]?.content).toBe('Skipped: the session was restarted');
+  });
+
+  it.each([['a text'], [5], [null], [undefined], [[{ role: 'user', content: 'Read.' }]]])(
+    'refuses the message %j',
+    async (wrong) => {
+      const session = createMemorySession<ChatMessage>();
+      const added = session.add({ role: 'user', content: 'with it' }, wrong as never);
+      await expect(added).rejects.toMatchObject({ code: 'BAD_INPUT' });
+      expect(session.messages()).toEqual([]);
+    },
+  );
+
+  it.each([
+    ['a system prompt', { system: 'Be brief.' }],
+    ['blocks', { system: [{ type: 'text', text: 'Be brief.' }] }],
+    ['Gemini’s', { system: { parts: [] } }],
+    ['none', { system: null, tools: null }],
+    ['tools by name', { tools: { read: {} } }],
+    ['a list of tools', { tools: [] }],
+  ])('takes %s', (_what, options) => {
+    expect(createMemorySession(options)).toBeDefined();
+  });
+
+  it.each([[null], [5], [[]], ['all']])('refuses to render with %j', async (options) => {
+    const session = createMemorySession<ChatMessage>();
+    const refused = { code: 'BAD_OPTION', message: expect.stringContaining('the options of render') };
+    await expect(session.render(options as never)).rejects.toMatchObject(refused);
+  });
+
+  it('refuses a second answer to a call, and keeps the first', async () => {
+    const session = createMemorySession<ChatMessage>();
+    const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];
+    await session.add({ role: 'user', content: 'Read.' }, { role: 'assistant', content: '', toolCalls });
+    const result = { call: { id: 'c', name: 'read', arguments: {} }, text: 'done', isError: false };
+    await session.answer(result);
+    await expect(session.answer({ ...result, text: 'again' })).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    expect(session.messages()[2]?.content).toBe('done');
+    expect(session.messages()).toHaveLength(3);
   });
 
   it('has its results whole, and shows them cut', async () => {

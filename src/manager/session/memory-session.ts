@@ -8,6 +8,7 @@ import type { MessageWriter } from '../message-writer.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import type { ToolResult } from '../tool-call.ts';
 import { Conversation } from './conversation/conversation.ts';
+import { messageEvents } from './conversation/message-events.ts';
 import { RequestRenderer } from './conversation/request-renderer.ts';
 import { resultEvents } from './conversation/result-events.ts';
 import type { MaskReport } from './session.ts';
@@ -80,7 +81,7 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async add(...messages: readonly M[]): Promise<void> {
-    for (const message of messages) this.#apply({ type: 'message', message });
+    for (const event of messageEvents(messages)) this.#apply(event);
   }
 
   async answer(...results: readonly ToolResult[]): Promise<void> {

@@ -43,8 +43,11 @@ describe('openSession', () => {
   it.each([
     [{ directory: 1 }, /directory/],
     [{ directory: '' }, /directory/],
-    [{ id: '../up' }, /session id/],
-    [{ id: '' }, /session id/],
+    [{ id: '../up' }, /option id .*session id/],
+    [{ id: '' }, /option id .*session id/],
+    [{ id: undefined }, /openSession option id to be a session id of .* but found undefined$/],
+    [{ id: 5 }, /openSession option id to be a session id of .* but found 5$/],
+    [{ id: 'x'.repeat(5000) }, /^.{0,1100}$/],
     [{ softThreshold: 0.9, hardThreshold: 0.5 }, /softThreshold/],
     [{ snapshotEvery: 0 }, /snapshotEvery/],
     [{ compaction: 'sometimes' }, /compaction/],

@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { ChatMessage } from '../../message.ts';
-import { anything, checkOptions, flag, func, oneOf, positive, rule, text } from '../../options.ts';
+import { anything, checkOptions, flag, func, oneOf, positive, rule } from '../../options.ts';
+import { sessionRule } from '../../store/store.ts';
 import { diskPlace } from './disk/disk-place.ts';
 import { type DurableOptions, DurableSession } from './durable-session.ts';
 import { findPlace, PLACE_RULES } from './find-place.ts';
@@ -11,7 +12,7 @@ import type { SessionPlace, SessionStorage } from './session-storage.ts';
 const RULES = {
   ...SETTINGS_RULES,
   ...PLACE_RULES,
-  id: text,
+  id: sessionRule,
   store: rule('a store', (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function'),
   recordTurns: flag,
   compaction: oneOf('archive', 'discard', 'off'),
@@ -37,7 +38,7 @@ const RULES = {
  * ```
  */
 export async function openSession<M = ChatMessage>(options: SessionOptions<M>): Promise<Session<M>> {
-  checkOptions('openSession', options, RULES);
+  checkOptions('openSession', options, RULES, ['id']);
   const { id } = options;
   const session = toDurable(options);
   const place = await placeOf(options);

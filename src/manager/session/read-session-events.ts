@@ -1,11 +1,12 @@
-import { checkOptions, func, text } from '../../options.ts';
+import { checkOptions, func } from '../../options.ts';
+import { sessionRule } from '../../store/store.ts';
 import { diskPlace } from './disk/disk-place.ts';
 import { findPlace, PLACE_RULES, type SessionPlaceOptions } from './find-place.ts';
 import { checkEventOptions } from './log/check-event-options.ts';
 import { damageFound } from './log/damage.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
-import type { ReadEventsOptions } from './session-storage.ts';
+import type { SessionPlace } from './session-storage.ts';
 
 /** Options of `readSessionEvents`. */
 export interface ReadSessionOptions extends SessionPlaceOptions {
@@ -29,22 +30,23 @@ export function readSessionEvents<M = unknown>(
   session: ReadSessionOptions,
   options: EventOptions = {},
 ): AsyncIterable<SessionEvent<M>> {
-  checkOptions('readSessionEvents', session, { ...PLACE_RULES, id: text, onProblem: func });
+  checkOptions('readSessionEvents', session, { ...PLACE_RULES, id: sessionRule, onProblem: func }, ['id']);
   checkEventOptions('readSessionEvents', options);
   const { id, onProblem = (problem) => process.emitWarning(problem), ...place } = session;
-  const onDamage = (lines: number): void => onProblem(damageFound(id, { lines }));
-  const all = { ...options, onDamage };
-  if (place.database === undefined) return diskPlace(place.directory as string).read<M>(id, all);
-  return readFrom<M>(place, { ...all, id });
+  const readIn = (found: SessionPlace): AsyncIterable<SessionEvent<M>> => {
+    const { names } = found;
+    return found.read<M>(id, { ...options, onDamage: (lines) => onProblem(damageFound(id, { lines, names })) });
+  };
+  return place.database === undefined ? readIn(diskPlace(place.directory as string)) : readFrom<M>(place, readIn);
 }
 
 async function* readFrom<M>(
   options: SessionPlaceOptions,
-  { id, ...all }: ReadEventsOptions & { readonly id: string },
+  readIn: (place: SessionPlace) => AsyncIterable<SessionEvent<M>>,
 ): AsyncGenerator<SessionEvent<M>> {
   const place = await findPlace('readSessionEvents', options);
   try {
-    yield* place.read<M>(id, all);
+    yield* readIn(place);
   } finally {
     await place.close();
   }

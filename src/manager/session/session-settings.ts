@@ -1,7 +1,6 @@
-import { isRecord } from '../../formats/lens.ts';
 import type { Format, FormatName } from '../../message.ts';
-import { badOption, checkOptions, func, oneOf, positive, rule } from '../../options.ts';
-import { type ArrivalOptions, arrivalRules, toArrival } from '../../plan/arrival/options.ts';
+import { badOption, checkOptions, func, oneOf, positive } from '../../options.ts';
+import { type ArrivalOptions, arrivalRule, arrivalRules, toArrival } from '../../plan/arrival/options.ts';
 import { defaultPolicy } from '../../plan/default-policy.ts';
 import { formatRule, showFor } from '../../plan/fit.ts';
 import type { Policy, Truncation } from '../../plan/policy.ts';
@@ -50,7 +49,7 @@ export interface SessionSettings<M>
 export const SETTINGS_RULES = {
   ...THRESHOLD_RULES,
   format: formatRule,
-  arrival: rule('an object with clean, references, shellOutput and truncate', isRecord),
+  arrival: arrivalRule,
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
   summarize: func,

@@ -6,8 +6,15 @@ import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
 import type { SessionInfo } from './session-info.ts';
 
+/** How people find the parts of a session in its place. */
+export interface SessionNames {
+  readonly events: string;
+  readonly snapshot: string;
+}
+
 /** The location of sessions: a directory or a database. */
 export interface SessionPlace {
+  readonly names: SessionNames;
   /** Makes this process the only writer of the session. Throws STORE_LOCKED if another process has it open. */
   open<M>(id: string, options: OpenOptions): Promise<SessionStorage<M>>;
   /** All sessions with events, sorted by id. */
@@ -44,6 +51,7 @@ export interface ReadEventsOptions extends EventOptions {
 export interface SessionStorage<M> {
   /** The folder of the session; empty in a database. */
   readonly folder: string;
+  readonly names: SessionNames;
   /** A longer event is refused; `sessionLimits.eventChars` if not given. */
   readonly eventChars?: number;
   /** Set when nothing more may be written: another process has taken over, or the result of a write is unknown. */

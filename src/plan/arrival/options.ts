@@ -30,6 +30,12 @@ export const arrivalRules = {
   truncate: rule('a number of tokens or false', (v) => v === false || isTokens(v)),
 };
 
+/** Checks the option `arrival`. Its fields are checked with `arrivalRules`. */
+export const arrivalRule = rule(
+  'an object with clean, references, shellOutput and truncate',
+  (v) => typeof v === 'object' && v !== null,
+);
+
 /** The options of a conversation, with defaults applied. */
 export interface Arrival {
   readonly clean: boolean;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
-import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
+import { checkGc, checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
 import { STEP_MS } from '../paced.ts';
 import {
@@ -460,8 +460,10 @@ export class EmbeddedStore implements Store {
   }
 
   /** Copies live records into a new generation and removes the old one. */
-  async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
+  async gc(options: GcOptions = {}): Promise<GcReport> {
     this.#check();
+    checkGc(options);
+    const { repair = false, force = false } = options;
     return this.#during(async () => {
       const given = repair ? await this.#changeRecords(() => this.#records.repair()) : 0;
       const report = await this.#alone(() => this.#compact({ repair, force }));

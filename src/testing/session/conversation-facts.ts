@@ -198,6 +198,16 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
     });
   });
 
+  describe('a render with wrong options', () => {
+    for (const wrong of [null, 5, 'all', { windw: 1000 }])
+      test(`is refused: ${JSON.stringify(wrong)}`, async () => {
+        const { session } = await begin();
+        await session.add(user('the task'));
+        await expect(session.render(wrong as never)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+        expect((await session.render()).messages).toEqual([user('the task')]);
+      });
+  });
+
   describe('a result that comes after a render', () => {
     test('lifts the cut that was made for messages that are now elsewhere, and no other', async () => {
       const budget = { window: 50_000, maxHistoryTokens: 1000, maxOutputTokens: 100 };
@@ -330,13 +340,29 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
       expect(session.messages()).toEqual([user('as it was')]);
     });
 
-    for (const nothing of [undefined, null])
-      test(`that is ${nothing} is refused, and the others go on`, async () => {
+    for (const [what, wrong] of [
+      ['undefined', undefined],
+      ['null', null],
+      ['a text', 'hello'],
+      ['a number', 5],
+      ['a list', [user('in a list')]],
+    ])
+      test(`that is ${what} is refused, and the others go on`, async () => {
         const { session, crash } = await begin();
-        await expect(session.add(user('with it'), nothing as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+        await expect(session.add(user('with it'), wrong as never)).rejects.toMatchObject({
+          code: 'BAD_INPUT',
+          message: expect.stringMatching(/^Expected a message to be an object but found /),
+        });
         await session.add(user('alone'));
         expect((await crash()).messages()).toEqual([user('alone')]);
       });
+
+    test('without a word, and one of another format, is kept as it is', async () => {
+      const { session, crash } = await begin();
+      const odd = [user(''), { role: 'user' }, { type: 'function_call_output', call_id: 'c', output: 'x' }, {}];
+      await session.add(...(odd as never[]));
+      expect((await crash()).messages()).toEqual(odd);
+    });
 
     test('with bytes comes back with bytes', async () => {
       const message = {
@@ -407,6 +433,32 @@ export function conversationFacts({ describe, test, expect, begin, options }: Se
         await expect(session.answer(wrong as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
       expect(session.messages()).toHaveLength(2);
     });
+
+    for (const [format, open] of openCalls)
+      test(`${format}: a second answer to a call is refused, and the first stays`, async () => {
+        const writer = messageWriter<ChatMessage>(format);
+        const { session, crash } = await begin({ format });
+        await session.add(writer.user('the task'), open as never);
+        const [call] = openCallsOf(session.format, session.messages());
+        if (!call) throw new Error('no call');
+        const once = { call, text: 'done', isError: false };
+        const refused = {
+          code: 'BAD_INPUT',
+          message: expect.stringMatching(/which has a result; answer each call once/),
+        };
+        await expect(session.answer(once, once)).rejects.toMatchObject(refused);
+        expect(session.messages()).toHaveLength(2);
+        const both = await Promise.allSettled([session.answer(once), session.answer({ ...once, text: 'again' })]);
+        expect(both).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: refused }]);
+        const answered = session.messages();
+        expect(session.format.check([...answered, writer.user('next')])).toEqual([]);
+        await expect(session.answer(once)).rejects.toMatchObject(refused);
+        await session.add(open as never);
+        await session.answer({ ...once, text: 'the call with the same id' });
+        expect((await crash()).messages()).toEqual(session.messages());
+        expect(session.messages()).toHaveLength(5);
+        expect(session.messages().slice(0, 3)).toEqual(answered);
+      });
 
     test('a result that answers no call is kept as it is', async () => {
       const { session } = await begin();

@@ -83,7 +83,13 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       const session = await open({ ...place, id: 'a' });
       await expect(deleteSession({ ...place, id: 'a' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
       await session.close();
-      await expect(deleteSession({ ...place, id: '..' })).rejects.toMatchObject({ code: 'BAD_OPTION' });
+      for (const id of ['..', undefined as never])
+        await expect(deleteSession({ ...place, id })).rejects.toMatchObject({
+          code: 'BAD_OPTION',
+          message: expect.stringMatching(
+            /^Expected deleteSession option id to be a session id .* but found ('\.\.'|undefined)$/,
+          ),
+        });
       expect(await listSessions(place)).toHaveLength(1);
     });
 

@@ -1,4 +1,5 @@
 import { chat } from '../../formats/chat.ts';
+import { readSessionEvents } from '../../manager/session/read-session-events.ts';
 import { never } from '../../plan/policies/never.ts';
 import { slidingWindow } from '../../plan/policies/sliding-window.ts';
 import { handleOf } from '../../store/handle.ts';
@@ -116,6 +117,9 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
       for (let i = 0; i < 5; i++) await session.add(user(`message ${i}`));
       await session.close();
       await options.damageEvent(place, 'chat', 4);
+      const snapshot =
+        place.database === undefined ? 'state\\.yaml' : 'the column snapshot of its row in the table sessions';
+      const remedy = expect.stringMatching(new RegExp(`remove the snapshot \\(${snapshot}\\), or call`));
       const others = [0, 1, 3, 4].map((i) => user(`message ${i}`));
       for (const isAlone of [false, true]) {
         if (isAlone) await options.removeSnapshot(place, 'chat');
@@ -123,8 +127,12 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
         const again = await crash({ onProblem: (problem) => void problems.push(problem) });
         expect(again.messages()).toEqual(others);
         expect(again.recovery).toMatchObject({ damagedLines: 1, missing: [4] });
-        expect(problems).toMatchObject([{ code: 'STORE_DAMAGED' }]);
+        expect(problems).toMatchObject([{ code: 'STORE_DAMAGED', message: remedy }]);
       }
+      const told: Error[] = [];
+      const onProblem = (problem: Error): void => void told.push(problem);
+      for await (const _event of readSessionEvents({ ...place, id: 'chat', onProblem }));
+      expect(told).toMatchObject([{ code: 'STORE_DAMAGED', message: remedy }]);
       const last = await crash();
       await last.acknowledgeDamage();
       await last.add(user('goes on'));

@@ -1,3 +1,4 @@
+import { given } from '../../../options.ts';
 import type { Cut } from '../../../plan/held-cut.ts';
 import type { Hidden } from '../../../plan/ledger/hidden.ts';
 import { askForSummary } from '../../../store/summary-log.ts';
@@ -31,6 +32,7 @@ export class RequestRenderer<M> {
   }
 
   async render(limit: EffectiveLimit, budget: RenderOptions<M>): Promise<Rendered<M>> {
+    given('render', budget);
     const { conversation, parts, recall, record } = this.#session;
     await this.#writeSummaries();
     await this.#maskWhileCold();

@@ -8,12 +8,13 @@ import { listFolders } from './list-folders.ts';
 import { lockSession } from './lock-session.ts';
 import { UNSHARED } from './open-log.ts';
 import { readEvents } from './read-events.ts';
-import { EVENTS } from './session-files.ts';
+import { EVENTS, NAMES } from './session-files.ts';
 import { sessionFolder } from './session-folder.ts';
 
 /** Sessions in a directory, each in a folder of its own. */
 export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlace {
   return {
+    names: NAMES,
     open: (id, options) => openFolder(sessionFolder(directory, id), { ...options, id, disk }),
     list: async () => listFolders(directory),
     read: (id, options) => readEvents(disk, sessionFolder(directory, id), options),

@@ -18,12 +18,14 @@ import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import { type DiskSession, openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { recover } from './recover.ts';
+import { NAMES } from './session-files.ts';
 import { writeSnapshot } from './snapshot-file.ts';
 import { SyncMark } from './sync-mark.ts';
 import { writePieces } from './write-pieces.ts';
 
 /** The events of a session in the files of its folder. */
 export class DiskStorage<M> implements SessionStorage<M> {
+  readonly names = NAMES;
   readonly #session: DiskSession;
   #file: DiskFile;
   #mark: SyncMark | undefined;

@@ -3,11 +3,11 @@ import type { Disk } from '../../../store/embedded/disk.ts';
 import { readSnapshotText, type Snapshot, snapshotText } from '../log/snapshot.ts';
 import { readAt } from './lines.ts';
 import { replaceFile, type WrittenSession } from './open-log.ts';
-import { SNAPSHOT } from './session-files.ts';
+import { NAMES, SNAPSHOT } from './session-files.ts';
 
 /** Replaces the snapshot. Readers find the old one or the new one, also after a crash. */
 export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
-  const bytes = Buffer.from(snapshotText(snapshot));
+  const bytes = Buffer.from(snapshotText(snapshot, NAMES));
   const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
   file.close();
 }

@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { sessionLimits } from '../../../limits.ts';
 import type { DamageAcknowledged } from '../session-event.ts';
+import type { SessionNames } from '../session-storage.ts';
 
 /** Damage as recorded in snapshots and checkpoints. */
 export interface KnownDamage {
@@ -66,13 +67,17 @@ export function isKnownDamage(value: unknown): value is KnownDamage {
 /** The report of damage: the affected events, and how to acknowledge them. */
 export function damageFound(
   id: string,
-  { lines, missing = [] }: { readonly lines: number; readonly missing?: readonly number[] },
+  {
+    lines,
+    missing = [],
+    names,
+  }: { readonly lines: number; readonly missing?: readonly number[]; readonly names: SessionNames },
 ): PalimpsestError {
   const shown = missing.slice(0, 10).join(', ') + (missing.length > 10 ? ', …' : '');
   const events = missing.length === 0 ? '' : `, and missing events (${shown})`;
   return new PalimpsestError(
     'STORE_DAMAGED',
     `Expected the log of session ${id} without damage but found ${lines} damaged lines${events}; all other events were read. ` +
-      'Put the lines back from a backup and remove the snapshot (state.yaml), or call session.acknowledgeDamage() to end this report',
+      `Put the lines back from a backup and remove the snapshot (${names.snapshot}), or call session.acknowledgeDamage() to end this report`,
   );
 }

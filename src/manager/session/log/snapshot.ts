@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import { parse } from 'yaml';
 import type { ConversationState } from '../conversation/conversation.ts';
+import type { SessionNames } from '../session-storage.ts';
 import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import type { Place } from './place.ts';
@@ -9,7 +10,7 @@ import type { Place } from './place.ts';
 export interface Snapshot<M> {
   readonly id: string;
   readonly format: string;
-  /** The last event that the snapshot covers, its time, and where it ends in `events.jsonl`. */
+  /** The last event that the snapshot covers, its time, and where it ends in the log. */
   readonly seq: number;
   readonly time: string;
   readonly offset: number;
@@ -21,26 +22,25 @@ export interface Snapshot<M> {
 }
 
 const VERSION = 1;
-const HEAD =
-  '# Written by Palimpsest, to open the session quickly. events.jsonl is the truth, and enough without this.\n';
 
 /** A snapshot as text, with its checksum. */
-export const snapshotText = <M>(snapshot: Snapshot<M>): string => seal(toYaml(snapshot));
+export const snapshotText = <M>(snapshot: Snapshot<M>, { events }: SessionNames): string =>
+  seal(toYaml(snapshot, events));
 
 /** Writes YAML directly: JSON is valid YAML, and long lists are blocks of lines, which are quick to write and read. */
-function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
+function toYaml<M>({ state, messages, ...about }: Snapshot<M>, events: string): string {
   const { masks, notes, left_out, shaped, ...counts } = state;
   const field = ([name, value]: [string, unknown]): string => `${name}: ${encodeValue(value)}\n`;
   const block = (name: string, lines: readonly string[]): string =>
     lines.length === 0 ? `${name}: ''\n` : `${name}: |\n${lines.map((line) => `  ${line}\n`).join('')}`;
   return [
-    HEAD,
+    `# Written by Palimpsest, to open the session quickly. The truth is in ${events}, which is enough without this.\n`,
     ...Object.entries({ version: VERSION, ...about, ...counts }).map(field),
     block('left_out', left_out),
     block('masks', masks.map(encodeValue)),
     block('notes', notes.map(encodeValue)),
     ...(shaped ? [block('shaped', shaped.map(encodeValue))] : []),
-    '# event, and the place of its line in events.jsonl\n',
+    `# event, and the place of its line in ${events}\n`,
     block(
       'messages',
       messages.map(([key, { offset, bytes }]) => `${key} ${offset} ${bytes}`),

@@ -20,7 +20,7 @@ import { type OpenedRow, PostgresStorage } from './postgres-storage.ts';
 import { eventsOf } from './read-rows.ts';
 import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
-import { SESSION_TABLES } from './session-tables.ts';
+import { NAMES, SESSION_TABLES } from './session-tables.ts';
 import { answerOf } from './until-answered.ts';
 import { writeRows } from './write-rows.ts';
 
@@ -53,6 +53,7 @@ function ownPool(url: string | undefined): OwnPool {
 }
 
 class PostgresPlace implements SessionPlace {
+  readonly names = NAMES;
   readonly #rows: SessionRows;
   readonly #own: OwnPool | undefined;
 

@@ -20,6 +20,7 @@ import type {
 import { eventsOf } from './read-rows.ts';
 import { type KnownRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';
+import { NAMES } from './session-tables.ts';
 import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
 import { writeRows } from './write-rows.ts';
 
@@ -41,6 +42,7 @@ export type About = Pick<SessionInfo, 'format' | 'status' | 'number'>;
  */
 export class PostgresStorage<M> implements SessionStorage<M> {
   readonly folder = '';
+  readonly names = NAMES;
   readonly eventChars = sessionLimits.databaseEventChars;
   readonly #rows: SessionRows;
   readonly #row: OpenedRow;
@@ -89,7 +91,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
     const { schema, tenant } = this.#rows;
     const { id, writer } = this.#row;
-    const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }));
+    const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }, NAMES));
     const [saved] = await this.#ask(
       `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
       tenant,

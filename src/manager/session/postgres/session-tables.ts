@@ -1,4 +1,5 @@
 import type { Migrations } from '../../../store/postgres/migrate.ts';
+import type { SessionNames } from '../session-storage.ts';
 
 /**
  * The tables of sessions. They have their own version numbers, so an older program that only uses the store keeps working. Events
@@ -37,4 +38,9 @@ export const SESSION_TABLES: Migrations = {
         PRIMARY KEY (tenant, session, seq)
       );`,
   ],
+};
+
+export const NAMES: SessionNames = {
+  events: 'the table session_events',
+  snapshot: 'the column snapshot of its row in the table sessions',
 };
