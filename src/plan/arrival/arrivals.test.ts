@@ -100,7 +100,7 @@ const fitted = (messages: readonly ChatMessage[], options: FitOptions = REFERENC
 /** For the request whose newest result answers this call: the calls whose results are masked, and the turns left out before a turn. */
 type Script = Record<string, { readonly mask?: readonly string[]; readonly leaveOutUpTo?: number }>;
 
-/** A policy that does as the script says. Shows each request to `look`. */
+/** A policy that does as the script says, once. Shows each request to `look`. */
 const follow = (script: Script, look: (request: RequestView) => void = () => {}): Policy => ({
   name: 'scripted',
   leavesOut: true,
@@ -109,7 +109,8 @@ const follow = (script: Script, look: (request: RequestView) => void = () => {})
   step: (state, request) => {
     look(request);
     const { mask = [], leaveOutUpTo } = script[request.observations.at(-1)?.callId ?? ''] ?? {};
-    const masked = request.observations.filter(({ callId, masked }) => mask.includes(callId ?? '') && !masked);
+    const named = request.observations.filter(({ callId }) => mask.includes(callId ?? ''));
+    const masked = named[0]?.masked ? [] : named;
     const summarize = leaveOutUpTo !== undefined && request.omitted === 0 ? { summarize: leaveOutUpTo } : {};
     return {
       state,
@@ -278,6 +279,9 @@ describe('a result that is sent for the first time', () => {
     expect(fitted([TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', long)])).toEqual([A, long]);
     expect(fitted([TASK, ...read('c1', 'src/a.ts', long), ...read('c2', 'src/a.ts', A)])).toEqual([long, A]);
     const searched = long.slice(1);
+    expect(fitted([TASK, ...read('c1', 'src/a.ts', searched), ...read('c2', 'src/a.ts', searched)])[1]).toContain(
+      ': same as lines 1–',
+    );
     expect(
       fitted([
         TASK,
@@ -371,6 +375,70 @@ describe('a result that refers to another', () => {
     }
   });
 
+  it('is stored as it was sent when it is masked', () => {
+    const list = [TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', A), ...read('c3', 'src/b.ts', B)];
+    const { hidden } = fit<ChatMessage>(list, { policy: follow({ c3: { mask: ['c1'] } }), format: 'chat' });
+    expect(hidden.filter(({ why }) => why === 'mask').map(({ text }) => text)).toEqual([
+      A,
+      sameAs('the last read_file src/a.ts'),
+    ]);
+  });
+
+  it('is in a group with the other one, as long as both are sent', () => {
+    const groups: (string | undefined)[][] = [];
+    const look = ({ observations }: RequestView): void => {
+      groups.push(
+        observations.map(
+          ({ group }) =>
+            group &&
+            [...group.members]
+              .map(({ callId }) => callId)
+              .sort()
+              .join(),
+        ),
+      );
+    };
+    const turns = [
+      read('c1', 'src/a.ts', A),
+      read('c2', 'src/a.ts', A),
+      read('c3', 'src/b.ts', B),
+      read('c4', 'src/a.ts', A),
+      read('c5', 'src/a.ts', A),
+    ];
+    requests(follow({ c3: { mask: ['c1'] } }, look), turns);
+    // The first request has only the task.
+    expect(groups[2]).toEqual(['c1,c2', 'c1,c2']);
+    expect(groups[3]).toEqual(['c1,c2', 'c1,c2', undefined]);
+    // The policy is asked again after the repair.
+    expect(groups[4]).toEqual([undefined, undefined, undefined]);
+    expect(groups.at(-1)).toEqual([undefined, undefined, undefined, 'c4,c5', 'c4,c5']);
+  });
+
+  it('is in that group again if the request that masked both is undone', () => {
+    let groups: boolean[] = [];
+    const look = ({ observations }: RequestView): void => {
+      groups = observations.map(({ group }) => group !== undefined);
+    };
+    const planner = createPlanner<ChatMessage>({ format: 'chat', policy: follow({ c3: { mask: ['c1'] } }, look) });
+    const list = [TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', A), ...reads('b', { c3: B, c4: 'ok' })];
+    planner.add(...list.slice(0, -1));
+    expect(groups).toEqual([false, false, false]);
+    planner.add(...list.slice(-1));
+    expect(groups).toEqual([true, true, false, false]);
+  });
+
+  it('tells the policy that sizes have changed when it is masked', () => {
+    const revisions: number[] = [];
+    const look = ({ revision }: RequestView): void => void revisions.push(revision);
+    const turns = [read('c1', 'src/a.ts', A), read('c2', 'src/a.ts', A), read('c3', 'src/b.ts', B)];
+    requests(follow({}, look), turns);
+    expect(revisions).toEqual([0, 0, 0, 0]);
+    revisions.length = 0;
+    requests(follow({ c3: { mask: ['c1'] } }, look), turns);
+    expect(revisions.slice(0, 4)).toEqual([0, 0, 0, 0]);
+    expect(revisions[4]).toBeGreaterThan(0);
+  });
+
   it('counts only texts that are sent', () => {
     const again = `${A}\nmore`;
     const turns = [
@@ -413,6 +481,28 @@ describe('a new result whose reference is lost at once', () => {
     expect(text).toMatch(/^const a1 = .*\[truncated: kept .* = compute\(316760\);$/s);
   });
 
+  it('is referred to by a result after it that had nothing to refer to', () => {
+    // The fifth last read is too far away.
+    const outputs = { c2: A, c3: '1', c4: '2', c5: '3', c6: A };
+    const list = [TASK, ...first, ...reads('src/a.ts', outputs)];
+    const sentBy = (script: Script, sent: readonly ChatMessage[]): string[] => {
+      const planner = new Planner(chat, { policy: follow(script), parts: allParts, sent: new Set(sent) });
+      planner.take(list);
+      return results(planner.messages());
+    };
+    const [one, ...before] = sentBy({}, []);
+    expect([one, ...before]).toEqual([A, sameAs('the last read_file src/a.ts'), '1', '2', '3', A]);
+    const [masked, ...after] = sentBy({ c6: { mask: ['c1'] } }, []);
+    expect(isMasked(masked)).toBe(true);
+    expect(after).toEqual([A, '1', '2', '3', sameAs('the 4th last read_file src/a.ts')]);
+    expect(sentBy({ c6: { mask: ['c1'] } }, list.slice(-1)).at(-1)).toBe(A);
+  });
+
+  it('is masked if it only quotes a reference', () => {
+    const quote = turn('c2', 'bash', { command: 'cat log' }, sameAs('the last read_file src/a.ts'));
+    expect(requests(follow({ c2: { mask: ['c1'] } }), [first, quote])[1]?.map(isMasked)).toEqual([true, true]);
+  });
+
   it('does not bring back a result after it that is masked', () => {
     const turns = [first, reads('src/a.ts', { c2: A, c3: B })];
     const sent = requests(follow({ c3: { mask: ['c1', 'c3'] } }), turns)[1] ?? [];
@@ -452,6 +542,63 @@ describe('a fitted history that comes back', () => {
 
   it('has no reference to a turn that the caller has left out', () => {
     expect(fitted(sent.toSpliced(1, 2), given).map(isMasked)).toEqual([true, false]);
+  });
+
+  it('shows that a result was not masked before another one referred to it', () => {
+    // Masks the first result as soon as the second is masked. In the fitted history the second is masked from the start.
+    const policy: Policy = {
+      ...follow({}),
+      step: (state, { observations }) => {
+        const [one, two, , four] = observations;
+        const mask = two?.masked && observations.length === 2 ? one : four && !two?.masked ? two : undefined;
+        return { state, mask: mask ? [mask.segment] : [], because: { act: 'mask', because: 'the test says so' } };
+      },
+    };
+    const turns = [
+      read('c1', 'src/a.ts', A),
+      read('c2', 'src/b.ts', B),
+      read('c3', 'src/a.ts', A),
+      turn('c4', 'list', {}, 'empty'),
+    ];
+    const options: FitOptions = { policy, format: 'chat' };
+    const { messages: once } = fit<ChatMessage>([TASK, ...turns.flat()], options);
+    expect(results(once).map(isMasked)).toEqual([false, true, false, false]);
+    expect(results(once)[2]).toBe(sameAs('the last read_file src/a.ts'));
+    expect(fit(structuredClone(once), options).messages).toEqual(once);
+  });
+
+  it('is not cleaned where it has references', () => {
+    const text = `${sameAs('the last read_file src/a.ts')}\n\u001b[32mok\u001b[0m  \n\n\n\n`;
+    const options: FitOptions = { policy: never({ clean: true, references: true }), format: 'chat' };
+    const output = turn('c2', 'bash', { command: 'make' }, text);
+    expect(fitted([TASK, ...read('c1', 'src/a.ts', A), ...output], options)).toEqual([A, text]);
+  });
+
+  it('keeps an output that quotes a reference from before the period with references', () => {
+    const quote = turn('c2', 'bash', { command: 'cat log' }, sameAs('the last read_file src/a.ts'));
+    const arrivalPeriods = [{ ...OFF, references: true, fromMessage: 5 }];
+    const policy = follow({ c3: { mask: ['c1'] } });
+    const planner = new Planner(chat, { policy, parts: allParts, arrivalPeriods });
+    planner.take([TASK, ...read('c1', 'src/a.ts', A), ...quote, ...read('c3', 'src/b.ts', B)]);
+    expect(results(planner.messages()).map(isMasked)).toEqual([true, false, false]);
+  });
+
+  it('keeps an output that quotes a reference to a masked result, until the next request', () => {
+    const turns = [
+      read('c1', 'src/a.ts', A),
+      read('c2', 'src/b.ts', B),
+      turn('c3', 'bash', { command: 'cat log' }, sameAs('the last read_file src/a.ts')),
+      turn('c4', 'list', {}, 'empty'),
+    ];
+    const texts = requests(follow({ c2: { mask: ['c1'] } }), turns);
+    expect(texts[2]?.map(isMasked)).toEqual([true, false, false]);
+    expect(texts[3]?.map(isMasked)).toEqual([true, false, true, false]);
+  });
+
+  it('keeps an output that quotes a reference to nothing, also when turns are left out', () => {
+    const quote = sameAs('the last read_file src/missing.ts');
+    const turns = [read('c1', 'src/a.ts', A), turn('c2', 'bash', { command: 'cat' }, quote), read('c3', 'src/b.ts', B)];
+    expect(requests(follow({ c3: { leaveOutUpTo: 1 } }), turns)[2]).toEqual([quote, B]);
   });
 
   it('keeps an output that only quotes a reference', () => {

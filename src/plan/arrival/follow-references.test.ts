@@ -3,6 +3,7 @@ import { range, toolTurn, user } from '../../../test/support/chat.ts';
 import { chat } from '../../formats/index.ts';
 import type { ChatMessage } from '../../index.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { leaveOut } from '../stages/drop.ts';
 import { followReferences } from './follow-references.ts';
 
 const A = range(1, 40)
@@ -48,6 +49,45 @@ describe('followReferences', () => {
     const ledger = ledgerOf(A, REFERENCE, A, messy);
     followReferences(ledger);
     expect(textsOf(ledger)).toEqual([A, REFERENCE, A, messy]);
+  });
+
+  it('masks a result that refers to a lost one through another', () => {
+    const b = A.replaceAll('value', 'other');
+    const ledger = ledgerOf(
+      A,
+      `${REFERENCE}\n${b}`,
+      '[output lines 1–40: same as lines 2–41 of the last read_file src/a.ts above]',
+      'ok',
+    );
+    const references = followReferences(ledger);
+    maskFirst(ledger);
+    references?.repair();
+    expect(ledger.observations.map(({ masked }) => masked)).toEqual([true, true, true, false]);
+  });
+
+  it.each([
+    ['the call that it shows is left out', 2, true],
+    ['the turn before that call is left out', 1, false],
+    ['the turn after it is left out', 3, false],
+  ])('masks a result if %s: turn %i, %s', (_, left, isMasked) => {
+    const args = JSON.stringify({ path: 'src/a.ts', content: A });
+    const shown = '[output lines 1–40: same as content lines 1–40 of your last call of write_file src/a.ts above]';
+    const ledger = Ledger.of(
+      [
+        user('Fix it.'),
+        ...toolTurn({ id: 'c1', output: 'one' }),
+        ...toolTurn({ id: 'c2', tool: 'write_file', args, output: 'written' }),
+        ...toolTurn({ id: 'c3', output: 'three' }),
+        ...toolTurn({ id: 'c4', output: shown }),
+        ...toolTurn({ id: 'c5', output: 'five' }),
+      ],
+      chat,
+    );
+    const references = followReferences(ledger);
+    ledger.beginRequest();
+    leaveOut(ledger, ledger.removalOf(ledger.rows.slice(left, left + 1)));
+    expect(references?.repair()).toBe(isMasked);
+    expect(ledger.observations.find(({ callId }) => callId === 'c4')?.masked).toBe(isMasked);
   });
 
   it('masks a lost result also in the last turn', () => {
