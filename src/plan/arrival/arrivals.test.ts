@@ -253,6 +253,22 @@ describe('a result that is sent for the first time', () => {
     }
   });
 
+  it('has an edit that says how it was made smaller', () => {
+    const messy = turn('c1', 'bash', { command: 'make' }, 'waiting for the server\n'.repeat(40));
+    const list = [TASK, ...messy, ...read('c2', 'src/a.ts', A), ...read('c3', 'src/a.ts', A)];
+    const { plan } = fit(list, { policy: never({ clean: true, references: true }), format: 'chat' });
+    expect(plan.edits).toMatchObject([{ why: 'clean' }, { why: 'references' }]);
+  });
+
+  it.each([
+    `[shortened from 9000 chars · ${handleOf('an original')}]`,
+    '[truncated: kept first+last ~100 of ~900 tokens (both)]',
+  ])('stays as it is if it was made smaller before: %s', (end) => {
+    const output = `${'waiting for the server\n'.repeat(40)}${end}`;
+    const options: FitOptions = { policy: never({ clean: true, references: true }), format: 'chat' };
+    expect(fitted([TASK, ...turn('c1', 'bash', { command: 'make' }, output)], options)).toEqual([output]);
+  });
+
   it('stays as it is if the caller says that it was sent before', () => {
     const list = [TASK, ...turn('c1', 'bash', { command: 'make' }, `${A}  \n\n\n\n\n`)];
     for (const references of [false, true]) {
@@ -278,6 +294,9 @@ describe('a result that is sent for the first time', () => {
     const long = `${A}\n${'x'.repeat(arrivalLimits.resultChars - A.length)}`;
     expect(fitted([TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', long)])).toEqual([A, long]);
     expect(fitted([TASK, ...read('c1', 'src/a.ts', long), ...read('c2', 'src/a.ts', A)])).toEqual([long, A]);
+    const waiting = 'waiting for the server\n'.repeat(arrivalLimits.resultChars / 20);
+    const cleaned: FitOptions = { policy: never({ clean: true }), format: 'chat' };
+    expect(fitted([TASK, ...turn('c1', 'bash', { command: 'make' }, waiting)], cleaned)).toEqual([waiting]);
     const searched = long.slice(1);
     expect(fitted([TASK, ...read('c1', 'src/a.ts', searched), ...read('c2', 'src/a.ts', searched)])[1]).toContain(
       ': same as lines 1–',
