@@ -290,6 +290,17 @@ describe('a result that is sent for the first time', () => {
     expect(results(planner.messages())[1]?.length).toBeLessThan(A.length + 3);
   });
 
+  it('is compared as it came with a result that was sent uncleaned', () => {
+    const output = A.replaceAll(/$/gm, '  ');
+    const arrivalPeriods = [
+      { ...OFF, references: true, fromMessage: 0 },
+      { ...OFF, references: true, clean: true, fromMessage: 3 },
+    ];
+    const planner = new Planner(chat, { policy: never(), parts: allParts, arrivalPeriods });
+    planner.take([TASK, ...['c1', 'c2'].flatMap((id) => turn(id, 'bash', { command: 'make' }, output))]);
+    expect(results(planner.messages())).toEqual([output, sameAs('the last bash make')]);
+  });
+
   it('that is too long is neither made smaller nor searched', () => {
     const long = `${A}\n${'x'.repeat(arrivalLimits.resultChars - A.length)}`;
     expect(fitted([TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', long)])).toEqual([A, long]);
