@@ -94,8 +94,9 @@ const reads = (path: string, outputs: Record<string, string>): ChatMessage[] => 
   ...Object.entries(outputs).map(([id, output]) => answer(id, output)),
 ];
 const sameAs = (where: string, to = 40): string => `[output lines 1–${to}: same as lines 1–${to} of ${where} above]`;
+/** Copies the messages: `fit` remembers lists of messages that it has seen. */
 const fitted = (messages: readonly ChatMessage[], options: FitOptions = REFERENCES): string[] =>
-  results(fit<ChatMessage>(messages, options).messages);
+  results(fit<ChatMessage>(structuredClone([...messages]), options).messages);
 
 /** For the request whose newest result answers this call: the calls whose results are masked, and the turns left out before a turn. */
 type Script = Record<string, { readonly mask?: readonly string[]; readonly leaveOutUpTo?: number }>;
@@ -558,7 +559,7 @@ describe('a fitted history that comes back', () => {
 
   it('is sent again as it is', () => {
     expect(results(sent)[1]).toMatch(/same as lines 1–40 of .*\n\[shortened from /);
-    expect(fitted(structuredClone(sent), given)).toEqual(results(sent));
+    expect(fitted(sent, given)).toEqual(results(sent));
   });
 
   it.each([
