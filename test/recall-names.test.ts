@@ -30,7 +30,6 @@ const others: readonly (readonly [string, unknown])[] = [
   ['of a shop', [{ name: 'product_recall', description: 'Lists products that were called back.' }]],
   ['of a shop, in an object', { product_recall: {} }],
   ['that do not recall', [{ name: 'bash' }]],
-  ['that are none', 'recall'],
 ];
 
 describe('a placeholder', () => {
@@ -43,6 +42,14 @@ describe('a placeholder', () => {
       expect(sent).toContain('masked · p_');
       expect(sent).not.toContain('masked · recall');
     }
+  });
+
+  it('does not name recall for tools that are a text, which a session refuses', async () => {
+    const { messages: sent } = fit(messages, { policy, recall: true, tools: 'recall' });
+    expect(JSON.stringify(sent)).toContain('masked · p_');
+    await expect(openSession({ directory, id: 'text', format: 'chat', tools: 'recall' })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    });
   });
 });
 

@@ -15,7 +15,7 @@ import { utf8Bytes as bytes, encodeUtf8 } from './utf8.ts';
  */
 export function countTokens(text: string): number {
   if (text === '') return 0;
-  const hundredths = (text.length < LONG ? undefined : weighParts(text)) ?? weigh(text);
+  const hundredths = (text.length < LONG ? undefined : weighAscii(text)) ?? weigh(text);
   return Math.max(1, Math.ceil(hundredths / 100));
 }
 
@@ -33,32 +33,16 @@ function weigh(text: string): number {
 /** A shorter text is not worth cutting into parts. */
 const LONG = 512;
 
-/** A text with more bytes for a character is not in ASCII with a few signs, such as the arrow behind a line number. */
-const MOST_BYTES = 1.25;
-
 /**
- * The same for a text that is mostly ASCII, in about half the time. Each step waits for the one before it, so four parts of the text are
- * counted at the same time. After a newline, ASCII is counted as at the start of a text. Undefined for other and for longer texts.
+ * The same for a text in ASCII, in half the time. Each step waits for the one before it, so four parts of the text are counted at the
+ * same time. After a newline, ASCII is counted as at the start of a text. Undefined for other and for longer texts.
  */
-function weighParts(text: string): number | undefined {
+function weighAscii(text: string): number | undefined {
   const end = text.length;
-  const written = encodeUtf8(text) ?? Number.POSITIVE_INFINITY;
-  if (written > MOST_BYTES * end) return undefined;
+  if (encodeUtf8(text) !== end) return undefined;
   const b = behindNewline(text, end >> 2);
   const c = behindNewline(text, Math.max(b, end >> 1));
   const d = behindNewline(text, Math.max(c, end - (end >> 2)));
-  return written === end ? weighAscii({ b, c, d, end }) : weighUnits(text, { b, c, d, end });
-}
-
-/** The starts of the parts after the first, and the end of the text. */
-interface Parts {
-  readonly b: number;
-  readonly c: number;
-  readonly d: number;
-  readonly end: number;
-}
-
-function weighAscii({ b, c, d, end }: Parts): number {
   const steps = Math.min(b, c - b, d - c, end - d);
   let hundredths = 0;
   let [rowA, rowB, rowC, rowD] = [0, 0, 0, 0];
@@ -75,36 +59,6 @@ function weighAscii({ b, c, d, end }: Parts): number {
   }
   hundredths += weighBytes(steps, b, rowA) + weighBytes(b + steps, c, rowB);
   return hundredths + weighBytes(c + steps, d, rowC) + weighBytes(d + steps, end, rowD);
-}
-
-/** Undefined if a part does not begin like a text: a foreign letter before it may change how its words are split. */
-function weighUnits(text: string, { b, c, d, end }: Parts): number | undefined {
-  const steps = Math.min(b, c - b, d - c, end - d);
-  let hundredths = 0;
-  let [rowA, rowB, rowC, rowD] = [0, 0, 0, 0];
-  for (let i = 0; i < steps; i++) {
-    const entryA = table[rowA + (classes[text.charCodeAt(i)] as number)] as number;
-    const entryB = table[rowB + (classes[text.charCodeAt(b + i)] as number)] as number;
-    const entryC = table[rowC + (classes[text.charCodeAt(c + i)] as number)] as number;
-    const entryD = table[rowD + (classes[text.charCodeAt(d + i)] as number)] as number;
-    rowA = entryA & ROW_MASK;
-    rowB = entryB & ROW_MASK;
-    rowC = entryC & ROW_MASK;
-    rowD = entryD & ROW_MASK;
-    hundredths += (entryA >> ROW_BITS) + (entryB >> ROW_BITS) + (entryC >> ROW_BITS) + (entryD >> ROW_BITS);
-  }
-  const rest = (from: number, to: number, start: number): number => {
-    let row = start;
-    for (let i = from; i < to; i++) {
-      const entry = table[row + (classes[text.charCodeAt(i)] as number)] as number;
-      row = entry & ROW_MASK;
-      hundredths += entry >> ROW_BITS;
-    }
-    return row;
-  };
-  const areStarts = rest(steps, b, rowA) === 0 && rest(b + steps, c, rowB) === 0 && rest(c + steps, d, rowC) === 0;
-  rest(d + steps, end, rowD);
-  return areStarts ? hundredths : undefined;
 }
 
 /** The first position after a newline from here on; the end of the text if there is none. */

@@ -76,7 +76,7 @@ describe('upkeep beside a gateway that serves', () => {
     const { folder, path } = await filled();
     await serve(folder);
     const { code, stderr } = await palimpsest(['store', 'delete', '--session', '../x', '--store', path]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('Expected a session id')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('to be a session id')]);
   });
 
   it('a gateway that is killed is not waited for: the lock is taken over', async () => {
