@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { clients, type Job } from '../../support/gateway/conversations.ts';
 import { breaksIn, expectReceiptsToEqualBill, holdAlone, holdThrough } from '../../support/gateway/held.ts';
 
-const LONG = { turns: 200, parallel: 3, resultChars: 1500 };
+const LONG = { turns: 200, parallel: 3, resultChars: 800 };
 
 const JOBS: readonly (readonly [string, Job])[] = [
   ['streamed, with thinking', { ...LONG, streams: true, thinks: true }],
