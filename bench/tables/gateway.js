@@ -42,7 +42,7 @@ function throughputTable({ bodyBytes, bare, palimpsest, quotient }) {
 function latencyTable(found) {
   return {
     title: 'gateway: time to the first byte',
-    note: 'one request at a time, median; rewrite parses the JSON, masks and writes it anew',
+    note: 'one request at a time, median; rewrite parses the JSON, masks it and writes it again',
     columns: ['body', 'palimpsest', 'bare', 'rewrite', 'added', 'added by rewrite', 'target', ''],
     rows: found.map(({ what, palimpsest, bare, rewrite, target }) => {
       const [added, byRewrite] = [palimpsest - bare, rewrite - bare];

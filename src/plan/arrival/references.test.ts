@@ -514,8 +514,8 @@ describe('a reference is never wrong', () => {
     expect(resolveReferences(shaped, [{ text: 'short', about: read('a.ts') }])).toBeUndefined();
   });
 
-  // Texts are left out oldest first. Without a text in the middle, a target could come within the fourth last of its name;
-  // but then all results below that text are sent anew anyway.
+  // Only the oldest texts are left out here. Without a text in the middle, an older one may come within the fourth last of its name.
+  // A new reference is possible then, and all results below the missing text have to be sent again.
   it('is not made later: a result that went out whole stays whole when texts above it are masked, or the oldest left out', () => {
     fc.assert(
       fc.property(steps, fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(12), ([all, how], masked, oldest) => {

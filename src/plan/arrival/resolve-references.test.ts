@@ -69,7 +69,7 @@ describe('a reference that someone wrote', () => {
     ['one line', '[output lines 7–7: same as lines 3–3 of the last bash cat a above]', 'three'],
     ['numbered lines', '[file lines 2–3: same as lines 2–3 of the last read a above]', '2: two\n3: three'],
     ['lines by their numbers', '[output lines 1–2: same as file lines 2–3 of the last read a above]', 'two\nthree'],
-  ])('stands for %s', (_, line, lines) => {
+  ])('is read as %s', (_, line, lines) => {
     expect(resolveReferences(`above\n${line}\nbelow`, above)).toBe(`above\n${lines}\nbelow`);
     expect(above.some((visible) => hasLines(readReference(line) as Reference, visible))).toBe(true);
   });

@@ -173,7 +173,7 @@ describe('summariseTurns', () => {
       ...toolTurn({ id: 'c', text, args: '{"command":"make"}', output: '[Observation omitted for brevity]' }),
       ...toolTurn({ id: 'd', text, output: 'done' }),
       ...pair('e', 'said'),
-      answer('nobody asked', 'stray'),
+      answer('no call', 'stray'),
       ...history(1).slice(2),
     ];
     for (const handles of [{}, { handleOf: () => `p_${'a'.repeat(26)}`, show: 'recall' as const }]) {
