@@ -36,6 +36,8 @@ export interface RequestRecord {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Absent if the session is in no comparison. */
   readonly holdoutShare?: number;
+  /** The store did not tell the arm of the session: `arm` says only how this request was handled. Absent if the arm is known. */
+  readonly isArmUnknown?: boolean;
   /** The API of the request, such as `anthropic` or `openai-chat`. */
   readonly api: string;
   /** The model that was asked for. Absent if the request names none. */

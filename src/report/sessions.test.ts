@@ -36,6 +36,23 @@ const NONE = {
 };
 
 describe('readSessions', () => {
+  it('takes the arm of a session from requests whose arm is known', () => {
+    const drawn = { session: 'a', arm: 'held-out', holdoutShare: 0.1 } as const;
+    const assumed = record({ session: 'a', at: 1500, isArmUnknown: true });
+    const other = record({ session: 'b', holdoutShare: 0.1 });
+    for (const records of [
+      [assumed, record(drawn), other],
+      [record(drawn), { ...assumed, at: 2500 }, other],
+    ])
+      expect(read(records)).toMatchObject({
+        leftOut: NONE,
+        drawn: { share: 0.1, treated: 1, heldOut: 1 },
+        sessions: [{ arm: 'held-out', requests: 2 }, { arm: 'treated' }],
+      });
+    const never = record({ session: 'c', isArmUnknown: true });
+    expect(read([record(drawn), other, never]).leftOut).toEqual({ ...NONE, notDrawn: 1 });
+  });
+
   it('adds up the requests of a session at the multiples of their price list', () => {
     const { sessions, leftOut, unit } = read([record(), record({ at: 3000, conversation: 'sub-agent' })]);
     expect(unit).toBe('tokens');

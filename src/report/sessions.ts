@@ -135,10 +135,11 @@ interface SessionSum {
   readonly arms: Set<Arm>;
   /** There is a request of the session itself, and not only of its forks and resumes. */
   hasRoot: boolean;
-  /** Chance put it into its arm, from its first request on. */
+  /** Chance put it into its arm, from its first request on. Requests whose arm is unknown do not count. */
   isDrawn: boolean;
-  /** The share at its first request. */
+  /** The share at its first request whose arm is known, and the time of that request. */
   share: number | undefined;
+  armAt: number;
   firstAt: number;
   lastAt: number;
   requests: number;
@@ -173,6 +174,7 @@ const newSum = (): SessionSum => ({
   hasRoot: false,
   isDrawn: true,
   share: undefined,
+  armAt: Number.POSITIVE_INFINITY,
   firstAt: Number.POSITIVE_INFINITY,
   lastAt: Number.NEGATIVE_INFINITY,
   requests: 0,
@@ -194,12 +196,10 @@ const newSum = (): SessionSum => ({
 });
 
 function addTo(sum: SessionSum, record: RequestRecord, pricing: Pricing): void {
-  const { arm, at, status, signs } = record;
+  const { at, status, signs } = record;
   const isAnswered = status >= 200 && status < 300;
-  sum.arms.add(arm);
+  if (!record.isArmUnknown) addArm(sum, record);
   sum.hasRoot ||= record.root === undefined;
-  sum.isDrawn &&= record.holdoutShare !== undefined;
-  if (at < sum.firstAt) sum.share = record.holdoutShare;
   sum.firstAt = Math.min(sum.firstAt, at);
   sum.lastAt = Math.max(sum.lastAt, at);
   sum.attempts++;
@@ -211,6 +211,12 @@ function addTo(sum: SessionSum, record: RequestRecord, pricing: Pricing): void {
   sum.repeated += signs.repeated;
   sum.recalls += signs.recalls;
   addEnd(sum.conversations, record, isAnswered ? signs.isFinal : false);
+}
+
+function addArm(sum: SessionSum, { arm, at, holdoutShare }: RequestRecord): void {
+  sum.arms.add(arm);
+  sum.isDrawn &&= holdoutShare !== undefined;
+  if (at < sum.armAt) Object.assign(sum, { share: holdoutShare, armAt: at });
 }
 
 function addBilled(
@@ -315,7 +321,7 @@ interface Comparable extends Pick<LeftOut, 'notDrawn' | 'otherShare'> {
  */
 function comparable(sums: readonly SessionSum[]): Comparable {
   const all = { kept: sums, notDrawn: 0, otherShare: 0 };
-  const lots = sums.filter(({ arms, isDrawn }) => isDrawn && !arms.has('shadow'));
+  const lots = sums.filter(({ arms, isDrawn }) => isDrawn && arms.size > 0 && !arms.has('shadow'));
   const share = lots.reduce<SessionSum | undefined>((a, b) => (a && a.firstAt >= b.firstAt ? a : b), undefined)?.share;
   if (share === undefined) return all;
   const same = new Set(lots.filter((sum) => sum.share === share));
@@ -337,6 +343,7 @@ function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFi
     hasRoot,
     isDrawn,
     share,
+    armAt,
     firstAt,
     lastAt,
     tokens,

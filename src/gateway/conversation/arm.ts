@@ -11,6 +11,8 @@ export interface Assignment {
   readonly share?: number;
   /** The session that this one continues, as a fork, a resume or after a compaction. Absent if it continues none. */
   readonly root?: string;
+  /** The store did not tell the arm of the session. The request is handled as in `arm`, without new masks; a report does not count that arm. */
+  readonly isUnknown?: boolean;
 }
 
 /** The session is masked, and is in no comparison. */
@@ -26,6 +28,10 @@ export interface ArmFacts {
   /** Why the store did not answer whether it has a record. */
   readonly trouble?: StoreTrouble | undefined;
 }
+
+/** The arm of a session of which the store may have a record of another. */
+export const assumed = (assignment: Assignment, trouble: StoreTrouble | undefined): Assignment =>
+  trouble ? { ...assignment, isUnknown: true } : assignment;
 
 /** Draws the arm of a session: the same in every process that has the key and the share. */
 export function drawArm(key: string, session: string, share: number): Assignment {
@@ -47,7 +53,7 @@ export function armOf(found: readonly Found[], conversation: Conversation, given
   const { arms = NO_ARMS, session, isUnderWay } = given;
   const onPrefix = found.find(isArm)?.event;
   const known = onPrefix ?? arms.recorded;
-  if (known?.arm !== 'treated' && isMasked(found, conversation)) return TREATED;
+  if (known?.arm !== 'treated' && isMasked(found, conversation)) return known ? TREATED : assumed(TREATED, arms.trouble);
   if (!known) return isUnderWay() ? arms.started : arms.starting;
   const root = [onPrefix?.root, arms.recorded?.root].find((one) => one !== undefined && one !== session);
   const { arm, share } = known;

@@ -84,11 +84,14 @@ export function decide(request: GatewayRequest | Opened, memory: ConversationMem
   }
 }
 
-export const toArm = ({ arm, share, root }: Assignment): Pick<Decision, 'arm' | 'holdoutShare' | 'root'> => ({
+export const toArm = ({ arm, share, root, isUnknown }: Assignment): DecidedArm => ({
   arm,
   ...(share === undefined ? {} : { holdoutShare: share }),
   ...(root === undefined ? {} : { root }),
+  ...(isUnknown ? { isArmUnknown: true } : {}),
 });
+
+type DecidedArm = Pick<Decision, 'arm' | 'holdoutShare' | 'root' | 'isArmUnknown'>;
 
 function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {
   const known = findConversation(request, memory, facts);
@@ -146,6 +149,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
   };
   if (assignment.share !== undefined) decision.holdoutShare = assignment.share;
   if (assignment.root !== undefined) decision.root = assignment.root;
+  if (assignment.isUnknown) decision.isArmUnknown = true;
   if (!isUnsent(planned)) return decision;
   const nothing = { hidden: [], fresh: [], events: [], laterEvents: [] };
   return { ...decision, ...UNCHANGED, ...nothing, explanation: { ...explanation, isUnsent: true } };

@@ -70,6 +70,8 @@ export interface Decision extends Outgoing {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Absent if it is in no comparison. */
   readonly holdoutShare?: number;
+  /** The store did not tell the arm of the session: `arm` says only how this request is handled. */
+  readonly isArmUnknown?: boolean;
   /** The name of the session that this one continues, as a fork, a resume or after a compaction. */
   readonly root?: string;
   /** The user's first words, for the title of the conversation. */

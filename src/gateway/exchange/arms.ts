@@ -1,7 +1,7 @@
 import { linkLimits, memoryLimits } from '../../limits.ts';
 import { conversationId } from '../../store/access.ts';
 import { USE_EVERY_MS } from '../../store/prune.ts';
-import { type ArmFacts, type Assignment, TREATED } from '../conversation/arm.ts';
+import { type ArmFacts, type Assignment, assumed, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import { linksOf, newLinksOf } from '../decide/continuation.ts';
@@ -45,16 +45,19 @@ export function withKnownArm(context: GatewayContext, tenant: string, decision: 
   return { ...decision, ...toArm(known.assignment) };
 }
 
-/** The arm of a session with an unread request: the recorded one, otherwise that of the options. */
+/** The arm of a session with an unread request: the recorded one, otherwise that of the options if the session cannot have another. */
 export async function armOfUnread(
   context: GatewayContext,
   { tenant, session, gate, patience }: Unread,
 ): Promise<Assignment> {
   const arms = context.tenants.arms(tenant);
   const known = arms.get(session)?.assignment;
-  if (known || !session || typeof gate === 'string') return known ?? unknownArm(context.armOptions);
-  const found = await gate.session(session, patience);
-  if (typeof found === 'string' || !found.assignment) return unknownArm(context.armOptions);
+  const unknown = unknownArm(context.armOptions);
+  if (known || !session) return known ?? unknown;
+  const found = typeof gate === 'string' ? gate : await gate.session(session, patience);
+  if (typeof found === 'string') return assumed(unknown, found);
+  // The first request that can be read is drawn.
+  if (!found.assignment) return context.armOptions.holdout > 0 ? { ...unknown, isUnknown: true } : unknown;
   arms.set(session, recordedArm(context, found.assignment));
   return found.assignment;
 }
@@ -95,11 +98,11 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
   if (known?.isConfirmed) return facts;
-  if (typeof gate === 'string') return { ...facts, trouble: gate };
+  if (typeof gate === 'string') return { ...facts, started: assumed(unknown, gate), trouble: gate };
   const found = await gate.session(session, patience);
   if (typeof found === 'string') {
     const starting = known || holdout === 0 ? unknown : await draw(asked, gate, holdout);
-    return { ...facts, starting, trouble: found };
+    return { ...facts, starting, started: assumed(unknown, found), trouble: found };
   }
   const { assignment, hasBegun } = found;
   if (assignment) {
@@ -148,7 +151,7 @@ export async function keepArm(
   const now = context.now();
   const hasId = session !== decision.part;
   const isPlain = assignment.arm === 'treated' && assignment.share === undefined;
-  if (!known?.isConfirmed) {
+  if (!known?.isConfirmed && !assignment.isUnknown) {
     const isWanted = isOn(context.armOptions) || !isPlain;
     // A slow store must not cause a drawn session to be recorded as one that was not.
     const mayRecord = typeof gate !== 'string' && !(trouble && isPlain);

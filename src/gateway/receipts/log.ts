@@ -51,6 +51,7 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     estimated: receipt.estimated,
     ...moneyIn(receipt),
     ...(receipt.holdoutShare === undefined ? {} : { holdoutShare: receipt.holdoutShare }),
+    ...(receipt.isArmUnknown ? { isArmUnknown: true } : {}),
     ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,

@@ -36,6 +36,8 @@ export interface Receipt {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Absent if it is in no comparison. */
   readonly holdoutShare?: number;
+  /** The store did not tell the arm of the session: `arm` says only how this request was handled. Absent if the arm is known. */
+  readonly isArmUnknown?: boolean;
   /** The number of the request in its conversation, from 1. */
   readonly request: number;
   /** The API of the request: the name of its wire. */

@@ -31,6 +31,7 @@ export function toRequestRecord({ receipt }: Entry, outcome: Outcome, signs: Req
   if (receipt.requestId !== receipt.id) record.requestId = receipt.requestId;
   if (root !== undefined) record.root = root;
   if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
+  if (receipt.isArmUnknown) record.isArmUnknown = true;
   if (model !== undefined) record.model = model;
   if (receipt.shaped) {
     record.shaped = receipt.shaped;

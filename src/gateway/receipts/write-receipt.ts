@@ -140,12 +140,13 @@ export function writeReceipt(outcome: Outcome): Entry {
 }
 
 function addOptionalFields(receipt: Mutable<Entry['receipt']>, outcome: Outcome): void {
-  const { holdoutShare, explanation } = outcome.decision;
+  const { holdoutShare, isArmUnknown, explanation } = outcome.decision;
   const { isUnsent, masked, newMasks, shaped, rent, price } = explanation;
   const { usage, refused } = outcome.sent;
   const model = modelIn(outcome);
   if (model !== undefined) receipt.model = model;
   if (holdoutShare !== undefined) receipt.holdoutShare = holdoutShare;
+  if (isArmUnknown) receipt.isArmUnknown = true;
   if (isUnsent) receipt.unsent = shaped > 0 ? { masked, newMasks, shaped } : { masked, newMasks };
   if (rent !== undefined) receipt.rent = rent;
   if (price !== undefined) receipt.price = price;

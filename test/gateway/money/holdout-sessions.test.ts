@@ -94,6 +94,13 @@ function countSessions(records: readonly RequestRecord[]): number {
   return reader.read().sessions.length;
 }
 
+/** The sessions that a report of these records counts as drawn and held out. */
+function heldOutIn(records: readonly RequestRecord[]): number | undefined {
+  const reader = createSessionReader({ since: 0, until: Date.now() + 10 * 3_600_000 });
+  for (const record of records) reader.add(record);
+  return reader.read().drawn?.heldOut;
+}
+
 const AGENTS = [
   ['Gemini CLI', geminiCli, compactedGemini],
   ['Qwen Code', qwen, compactedQwen],
@@ -307,8 +314,47 @@ describe('a store that fails at the first request after a restart', () => {
       { ...options, store },
       [3, 4, 5, 6].map((turns) => codex(run('one', turns))),
     );
-    expect(later[0]?.masked).toBe(0);
+    expect(later[0]).toMatchObject({ masked: 0, isArmUnknown: true });
     expect(armsOf(later.slice(1))).toEqual(Array(3).fill(['held-out', 1]));
+    expect(heldOutIn(await recordsIn(real))).toBe(1);
+  });
+
+  it.each([
+    ['its body', { 'content-encoding': 'unknown' }, {}],
+    ['its history', {}, { previous_response_id: 'resp_1' }],
+  ])('takes no session out of its arm if that request cannot be read: %s is unknown', async (_name, header, field) => {
+    const real = createMemoryStore();
+    const place = await createPlace(real);
+    await place.through({ holdout: 1 }, [codex(run('one', 0))]);
+    const { path, headers, body } = codex(run('one', 2));
+    const unread = { path, headers: { ...headers, ...header }, body: { ...body, ...field } };
+    for (const options of [{}, { holdout: 0.5 }, { shadow: true }]) {
+      let failures = 1;
+      const store = changedStore(real, {
+        putRecords: real.putRecords?.bind(real) as NonNullable<Store['putRecords']>,
+        records: real.records?.bind(real) as NonNullable<Store['records']>,
+        list: async function* (session) {
+          if (session.startsWith('ga-') && failures-- > 0) throw new Error('the store is down');
+          yield* real.list(session);
+        },
+      });
+      const [first, second] = await place.through({ ...options, store }, [unread, codex(run('one', 3))]);
+      expect(first).toMatchObject({ act: 'pass-through', isArmUnknown: true });
+      expect(armsOf(second ? [second] : [])).toEqual([['held-out', 1]]);
+    }
+    expect(heldOutIn(await recordsIn(real))).toBe(1);
+  });
+});
+
+describe('a session whose first request cannot be read', () => {
+  it('is drawn at the first one that can', async () => {
+    const place = await createPlace();
+    const { path, headers, body } = codex(run('one', 0));
+    const packed = { path, headers: { ...headers, 'content-encoding': 'unknown' }, body };
+    const records = await place.through({ holdout: 1 }, [packed, codex(run('one', 0)), codex(run('one', 1))]);
+    expect(records[0]).toMatchObject({ act: 'pass-through', isArmUnknown: true });
+    expect(armsOf(records.slice(1))).toEqual(Array(2).fill(['held-out', 1]));
+    expect(heldOutIn(records)).toBe(1);
   });
 });
 
