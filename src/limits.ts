@@ -122,7 +122,7 @@ export const memoryLimits = {
 /** Links from a conversation to the session that it continues. */
 export const linkLimits = {
   /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in this many of its last messages. */
-  messages: 128,
+  messages: 16,
   /** Results of later requests are not recorded as links: a compaction after them begins a new session. */
   linksPerConversation: 10_000,
 } as const;

@@ -196,22 +196,32 @@ const distinct = (texts: readonly Hidden[]): readonly Hidden[] => [
 
 function explain({ planned, written, estimate }: Basis): Explanation {
   const { request, report } = planned;
+  const { act, because, reason, rent, price } = actOf(planned, written);
+  const shaped = count(written.edits, isShape);
+  // Without a spread: it takes longer than all the rest.
   const explanation: Mutable<Explanation> = {
-    ...actOf(planned, written),
+    act,
+    because,
     prices: estimate.prices,
     without: estimate.without,
     sent: estimate.sent,
     isCountTokens: request.isCountTokens,
     epoch: report.epoch,
-    masked: written.edits.filter(isMask).length,
-    newMasks: written.changed.filter(isMask).length,
-    shaped: written.edits.filter(isShape).length,
+    masked: written.edits.length - shaped,
+    newMasks: count(written.changed, isMask),
+    shaped,
   };
+  if (reason !== undefined) explanation.reason = reason;
+  if (rent !== undefined) explanation.rent = rent;
+  if (price !== undefined) explanation.price = price;
   if (request.model !== undefined) explanation.model = request.model;
   if (written.marker) explanation.cacheMarker = written.marker.message;
   if (written.optIn) explanation.dropsThinking = true;
   return explanation;
 }
+
+const count = (edits: readonly ReplaceEdit[], isCounted: (edit: ReplaceEdit) => boolean): number =>
+  edits.reduce((sum, edit) => sum + Number(isCounted(edit)), 0);
 
 type Acted = Pick<Explanation, 'act' | 'because' | 'reason' | 'rent' | 'price'>;
 
