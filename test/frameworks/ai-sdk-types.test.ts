@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { generateText, streamText, stepCountIs, tool, ToolLoopAgent, wrapLanguageModel, type LanguageModel } from 'ai';
@@ -53,42 +49,13 @@ palimpsest({ maxTokens: '1' });
 palimpsest.tools({ store: {} });
 `;
 
-beforeAll(ensureBuilt);
-
-describe.each([6, 7])('with AI SDK %i', (version) => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ ai: `ai${version}`, zod: 'zod' });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
+for (const version of [6, 7])
+  describeTypes(`AI SDK ${version}`, {
+    packages: { ai: `ai${version}`, zod: 'zod' },
+    programs: { program: PROGRAM },
+    mistakes: MISTAKES,
+    errors: 3,
+    page: 'ai-sdk',
+    snippets: 1,
+    examples: version === 7 ? ['ai-sdk'] : [],
   });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('the snippets of the page compile', () => {
-    expect(consumer.compile(consumer.writeSnippets('docs/adapters/ai-sdk.md'), 'nodenext')).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
-  });
-});
-
-describe('examples/adapters/ai-sdk.ts', () => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ ai: 'ai7' });
-    copyFileSync(join(ROOT, 'examples/adapters/ai-sdk.ts'), join(consumer.folder, 'example.ts'));
-  });
-  afterAll(() => consumer.remove());
-
-  it('compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
-});

@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import Anthropic from '@anthropic-ai/sdk';
@@ -56,34 +52,12 @@ palimpsest({ maxTokens: '1' });
 palimpsest.tools({ store: {} });
 `;
 
-beforeAll(ensureBuilt);
-
-describe('with @anthropic-ai/sdk', () => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ '@anthropic-ai/sdk': 'anthropic-sdk' });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    copyFileSync(join(ROOT, 'examples/adapters/anthropic.ts'), join(consumer.folder, 'example.ts'));
-  });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('the snippets of the page compile', () => {
-    expect(consumer.compile(consumer.writeSnippets('docs/adapters/anthropic.md'), 'nodenext')).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
-  });
-
-  it('examples/adapters/anthropic.ts compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('@anthropic-ai/sdk', {
+  packages: { '@anthropic-ai/sdk': 'anthropic-sdk' },
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 3,
+  page: 'anthropic',
+  snippets: 1,
+  examples: ['anthropic'],
 });

@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { FunctionTool, LlmAgent } from '@google/adk';
@@ -62,39 +58,12 @@ palimpsest.tools({ store: {} });
 palimpsest.recall({ store: {} });
 `;
 
-const packages = { '@google/genai': '@google/genai', '@google/adk': '@google/adk' };
-let consumer: Consumer;
-
-beforeAll(() => {
-  ensureBuilt();
-  consumer = createConsumer(packages);
-});
-afterAll(() => consumer.remove());
-
-describe('with @google/genai and ADK', () => {
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-});
-
-it('the snippets of the page compile', () => {
-  const snippets = consumer.writeSnippets('docs/adapters/google.md');
-  expect(snippets).toHaveLength(2);
-  expect(consumer.compile(snippets, 'nodenext')).toBe('');
-});
-
-describe.each(['google', 'google-adk'])('examples/adapters/%s.ts', (name) => {
-  it('compiles, runs without a key, and prints something', () => {
-    copyFileSync(join(ROOT, `examples/adapters/${name}.ts`), join(consumer.folder, `${name}.ts`));
-    expect(consumer.compile([`${name}.ts`], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run(`${name}.js`);
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('@google/genai and ADK', {
+  packages: { '@google/genai': '@google/genai', '@google/adk': '@google/adk' },
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 4,
+  page: 'google',
+  snippets: 2,
+  examples: ['google', 'google-adk'],
 });

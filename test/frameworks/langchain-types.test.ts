@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import type { BaseChatModel } from '@langchain/core/language_models/chat_models';
@@ -70,38 +66,14 @@ palimpsest.messages({ session: 1 });
 palimpsest.tools({ store: {} });
 `;
 
-beforeAll(ensureBuilt);
+const packages = ['@langchain/core', '@langchain/langgraph', 'deepagents', 'langchain', 'zod'];
 
-describe('with LangChain', () => {
-  let consumer: Consumer;
-  let snippets: string[];
-  beforeAll(() => {
-    const packages = ['@langchain/core', '@langchain/langgraph', 'deepagents', 'langchain', 'zod'];
-    consumer = createConsumer(Object.fromEntries(packages.map((name) => [name, name])));
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    copyFileSync(join(ROOT, 'examples/adapters/langchain.ts'), join(consumer.folder, 'example.ts'));
-    snippets = consumer.writeSnippets('docs/adapters/langchain.md');
-  });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-
-  it('the snippets of the page compile', () => {
-    expect(snippets).toHaveLength(2);
-    expect(consumer.compile(snippets, 'nodenext')).toBe('');
-  });
-
-  it('the example compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('LangChain', {
+  packages: Object.fromEntries(packages.map((name) => [name, name])),
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 4,
+  page: 'langchain',
+  snippets: 2,
+  examples: ['langchain'],
 });

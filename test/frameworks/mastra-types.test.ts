@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { Agent, type AgentConfig, type ToolsInput } from '@mastra/core/agent';
@@ -66,37 +62,12 @@ palimpsest({ maxTokens: '1' });
 palimpsest.tools({ store: {} });
 `;
 
-beforeAll(ensureBuilt);
-
-describe('with Mastra', () => {
-  let consumer: Consumer;
-  let snippets: string[];
-  beforeAll(() => {
-    consumer = createConsumer({ '@mastra/core': '@mastra/core', ai: 'ai7', zod: 'zod' });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    copyFileSync(join(ROOT, 'examples/adapters/mastra.ts'), join(consumer.folder, 'example.ts'));
-    snippets = consumer.writeSnippets('docs/adapters/mastra.md');
-  });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
-  });
-
-  it('the snippet of the page compiles', () => {
-    expect(snippets).toHaveLength(1);
-    expect(consumer.compile(snippets, 'nodenext')).toBe('');
-  });
-
-  it('the example compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('Mastra', {
+  packages: { '@mastra/core': '@mastra/core', ai: 'ai7', zod: 'zod' },
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 3,
+  page: 'mastra',
+  snippets: 1,
+  examples: ['mastra'],
 });

@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { Agent, type CallModelInputFilter, MemorySession, run, Runner, type Session, tool } from '@openai/agents';
@@ -61,36 +57,12 @@ palimpsest.tools({ store: {} });
 palimpsest().withSession({});
 `;
 
-beforeAll(ensureBuilt);
-
-describe('with the OpenAI Agents SDK', () => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ '@openai/agents': '@openai/agents', zod: 'zod' });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    copyFileSync(join(ROOT, 'examples/adapters/openai-agents.ts'), join(consumer.folder, 'example.ts'));
-  });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-
-  it('the snippet of the page compiles', () => {
-    const snippets = consumer.writeSnippets('docs/adapters/openai-agents.md');
-    expect(snippets).toHaveLength(1);
-    expect(consumer.compile(snippets, 'nodenext')).toBe('');
-  });
-
-  it('the example compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('the OpenAI Agents SDK', {
+  packages: { '@openai/agents': '@openai/agents', zod: 'zod' },
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 4,
+  page: 'openai-agents',
+  snippets: 1,
+  examples: ['openai-agents'],
 });

@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import OpenAI from 'openai';
@@ -79,44 +75,13 @@ palimpsest.tools({ store: {} });
 palimpsest.functions({ store: 1 });
 `;
 
-beforeAll(ensureBuilt);
-
-describe.each([6, 7])('with openai %i', (version) => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ openai: `openai${version}` });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'runner.ts'), RUNNER);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
+for (const version of [6, 7])
+  describeTypes(`openai ${version}`, {
+    packages: { openai: `openai${version}` },
+    programs: { program: PROGRAM, ...(version === 6 ? {} : { runner: RUNNER }) },
+    mistakes: MISTAKES,
+    errors: 4,
+    page: 'openai',
+    snippets: 2,
+    examples: version === 7 ? ['openai'] : [],
   });
-  afterAll(() => consumer.remove());
-  const programs = version === 6 ? ['program.ts'] : ['program.ts', 'runner.ts'];
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(programs, module)).toBe('');
-  });
-
-  it('the snippets of the page compile', () => {
-    expect(consumer.compile(consumer.writeSnippets('docs/adapters/openai.md'), 'nodenext')).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-});
-
-describe('examples/adapters/openai.ts', () => {
-  let consumer: Consumer;
-  beforeAll(() => {
-    consumer = createConsumer({ openai: 'openai7' });
-    copyFileSync(join(ROOT, 'examples/adapters/openai.ts'), join(consumer.folder, 'example.ts'));
-  });
-  afterAll(() => consumer.remove());
-
-  it('compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
-});

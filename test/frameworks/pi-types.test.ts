@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { Agent, agentLoop, type AgentLoopConfig, type AgentTool, type StreamFn } from '@earendil-works/pi-agent-core';
@@ -60,38 +56,14 @@ palimpsest.tools({ store: {} });
 palimpsest.extension({ session: 1 });
 `;
 
-beforeAll(ensureBuilt);
+const packages = ['@earendil-works/pi-agent-core', '@earendil-works/pi-ai'];
 
-describe('with pi', () => {
-  let consumer: Consumer;
-  let snippets: string[];
-  beforeAll(() => {
-    const [core, ai] = ['@earendil-works/pi-agent-core', '@earendil-works/pi-ai'];
-    consumer = createConsumer({ [core]: core, [ai]: ai });
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    copyFileSync(join(ROOT, 'examples/adapters/pi.ts'), join(consumer.folder, 'example.ts'));
-    snippets = consumer.writeSnippets('docs/adapters/pi.md');
-  });
-  afterAll(() => consumer.remove());
-
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-
-  it('the snippets of the page compile', () => {
-    expect(snippets).toHaveLength(2);
-    expect(consumer.compile(snippets, 'nodenext')).toBe('');
-  });
-
-  it('the example compiles, runs without a key, and prints something', () => {
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('pi', {
+  packages: Object.fromEntries(packages.map((name) => [name, name])),
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 4,
+  page: 'pi',
+  snippets: 2,
+  examples: ['pi'],
 });

@@ -1,8 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ensureBuilt, ROOT } from '../support/modules.ts';
-import { type Consumer, createConsumer } from './consumer.ts';
+import { describeTypes } from './types-suite.ts';
 
 const PROGRAM = `
 import { Agent, type ContextManagerConfig, type ContextStrategy, FunctionTool, InvokeModelStage, type Plugin, tool } from '@strands-agents/sdk';
@@ -46,36 +42,12 @@ palimpsest.recall({ store: {} });
 palimpsest.strategy({});
 `;
 
-let consumer: Consumer;
-
-beforeAll(() => {
-  ensureBuilt();
-  consumer = createConsumer({ '@strands-agents/sdk': '@strands-agents/sdk' });
-});
-afterAll(() => consumer.remove());
-
-describe('with Strands', () => {
-  it.each(['nodenext', 'bundler'] as const)('a strict program compiles with %s', (module) => {
-    writeFileSync(join(consumer.folder, 'program.ts'), PROGRAM);
-    expect(consumer.compile(['program.ts'], module)).toBe('');
-  });
-
-  it('a program with mistakes does not compile', () => {
-    writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
-  });
-
-  it('the snippet of the page compiles', () => {
-    const snippets = consumer.writeSnippets('docs/adapters/strands.md');
-    expect(snippets).toHaveLength(1);
-    expect(consumer.compile(snippets, 'nodenext')).toBe('');
-  });
-
-  it('the example compiles, runs without a key, and prints something', () => {
-    copyFileSync(join(ROOT, 'examples/adapters/strands.ts'), join(consumer.folder, 'example.ts'));
-    expect(consumer.compile(['example.ts'], 'nodenext')).toBe('');
-    const { status, stdout, stderr } = consumer.run('example.js');
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-    expect(stdout).toContain('tokens fewer');
-  });
+describeTypes('Strands', {
+  packages: { '@strands-agents/sdk': '@strands-agents/sdk' },
+  programs: { program: PROGRAM },
+  mistakes: MISTAKES,
+  errors: 4,
+  page: 'strands',
+  snippets: 1,
+  examples: ['strands'],
 });

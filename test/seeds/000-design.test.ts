@@ -8,7 +8,6 @@ import {
   graduated,
   HistoryReducer,
   type HistoryReducerOptions,
-  type HistoryReductionResult,
   maskDispatchObservation,
   maskObservations,
 } from '../../src/index.ts';
@@ -31,31 +30,19 @@ import {
   user,
 } from '../support/chat.ts';
 import { deepFreeze } from '../support/deep-freeze.ts';
-
-const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
-  new HistoryReducer().reduce(messages, options);
-
-const SYSTEM = system('You are an orchestrator.');
-const TASK = user('Fix the build.');
-const ONE = prose(1000, 'one ');
-const TWO = prose(1000, 'two ');
-const THREE = prose(1000, 'three ');
-const FIRST_THOUGHT = reply(prose(800, 'The first file shows that '));
-const SECOND_THOUGHT = reply(prose(800, 'The second file shows that '));
-
-/** Five turns: call, thought, call, thought, call. With a window of one turn the first four are old. */
-const RUN: readonly ChatMessage[] = deepFreeze([
+import {
+  FIRST_THOUGHT,
+  ONE,
+  RUN,
+  reduce,
+  SIZE,
+  SIZE_MASKED,
   SYSTEM,
   TASK,
-  ...pair('t1', ONE),
-  FIRST_THOUGHT,
-  ...pair('t2', TWO),
-  SECOND_THOUGHT,
-  ...pair('t3', THREE),
-]);
-const SIZE = chars(RUN);
-const SIZE_MASKED = SIZE - 2 * (1000 - masked(ONE).length);
-const window = { preserveRecentRawTurns: 1 };
+  THREE,
+  TWO,
+  window,
+} from '../support/reduced-run.ts';
 
 const BLOCK = 'BEGIN_DISPATCH_RESULT\n{"task_id":"2.1"}\nEND_DISPATCH_RESULT';
 

@@ -1,16 +1,7 @@
 // The requirements of observation masking, line by line: R1 to R6 by their numbers, then the non-functional ones (NFR).
 // Every row goes through `HistoryReducer` or through one of the two functions beside it.
 import { describe, expect, it } from 'vitest';
-import {
-  type ChatMessage,
-  clipText,
-  HistoryReducer,
-  type HistoryReducerOptions,
-  type HistoryReductionResult,
-  maskDispatchObservation,
-  maskObservations,
-  openaiChat,
-} from '../../src/index.ts';
+import { type ChatMessage, clipText, maskDispatchObservation, maskObservations, openaiChat } from '../../src/index.ts';
 import {
   call,
   chars,
@@ -20,41 +11,28 @@ import {
   pair,
   prose,
   range,
-  reply,
   result,
   results,
-  system,
   toolTurn,
   unpaired,
-  user,
 } from '../support/chat.ts';
 import { deepFreeze } from '../support/deep-freeze.ts';
-
-const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
-  new HistoryReducer().reduce(messages, options);
-
-const SYSTEM = system('You are an orchestrator.');
-const TASK = user('Fix the build.');
-const ONE = prose(1000, 'one ');
-const TWO = prose(1000, 'two ');
-const THREE = prose(1000, 'three ');
-const FIRST_THOUGHT = reply(prose(800, 'The first file shows that '));
-const SECOND_THOUGHT = reply(prose(800, 'The second file shows that '));
-
-/** Five turns: call, thought, call, thought, call. With a window of one turn the first four are old. */
-const RUN: readonly ChatMessage[] = deepFreeze([
+import {
+  FIRST_THOUGHT,
+  ONE,
+  RUN,
+  reduce,
+  SECOND_THOUGHT,
+  SIZE,
+  SIZE_MASKED,
   SYSTEM,
   TASK,
-  ...pair('t1', ONE),
-  FIRST_THOUGHT,
-  ...pair('t2', TWO),
-  SECOND_THOUGHT,
-  ...pair('t3', THREE),
-]);
-const SIZE = chars(RUN);
-const SIZE_MASKED = SIZE - 2 * (1000 - masked(ONE).length);
+  THREE,
+  TWO,
+  window,
+} from '../support/reduced-run.ts';
+
 const OLD_MESSAGES = 6;
-const window = { preserveRecentRawTurns: 1 };
 
 /** A run as OpenAI's Chat Completions write it: `tool_calls` and `tool_call_id`. */
 const openAi = (turns: number): ChatMessage[] =>

@@ -9,7 +9,6 @@ import {
   estimateTokens,
   firstAndLast,
   fit as fitHistory,
-  HistoryReducer,
   type HistoryReducerOptions,
   type HistoryReductionResult,
   hybrid,
@@ -49,9 +48,8 @@ import {
   user,
 } from '../support/chat.ts';
 import { deepFreeze } from '../support/deep-freeze.ts';
+import { reduce } from '../support/reduced-run.ts';
 
-const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
-  new HistoryReducer().reduce(messages, options);
 const nextAction = (messages: readonly ChatMessage[]): string | undefined =>
   /NEXT_ACTION=([a-z_]+)/.exec(contents(messages.filter((message) => message.role === 'assistant')).at(-1) ?? '')?.[1];
 

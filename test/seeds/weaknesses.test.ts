@@ -13,9 +13,7 @@ import {
   firstAndLast,
   fit as fitHistory,
   graduated,
-  HistoryReducer,
   type HistoryReducerOptions,
-  type HistoryReductionResult,
   handleOf,
   hybrid,
   isPlaceholder,
@@ -67,9 +65,8 @@ import {
   user,
 } from '../support/chat.ts';
 import { deepFreeze } from '../support/deep-freeze.ts';
+import { reduce } from '../support/reduced-run.ts';
 
-const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
-  new HistoryReducer().reduce(messages, options);
 const fitChat = (messages: readonly ChatMessage[], options: FitOptions = {}) =>
   fitHistory(messages, { format: chat, ...options });
 const errorOf = (run: () => unknown): PalimpsestError | undefined => {

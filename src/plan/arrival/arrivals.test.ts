@@ -15,6 +15,7 @@ import {
 import { arrivalLimits } from '../../limits.ts';
 import { allParts } from '../parts/all-parts.ts';
 import { Planner, type PlannerOptions } from '../planner.ts';
+import { readToolUse } from '../tool-kind.ts';
 import type { ArrivalOptions } from './options.ts';
 
 const file = range(1, 40)
@@ -406,6 +407,20 @@ describe('a result that refers to another', () => {
     }
   });
 
+  it('is masked after older ones that lost their targets', () => {
+    const list = [
+      TASK,
+      ...read('c1', 'src/a.ts', A),
+      ...read('c2', 'src/b.ts', B),
+      ...read('c3', 'src/b.ts', B),
+      ...read('c4', 'src/a.ts', A),
+      ...read('c5', 'src/c.ts', 'ok'),
+    ];
+    const { hidden } = fit<ChatMessage>(list, { policy: follow({ c5: { mask: ['c1', 'c2'] } }), format: 'chat' });
+    const masked = hidden.filter(({ why }) => why === 'mask').map(({ callId }) => callId);
+    expect(masked).toEqual(['c1', 'c2', 'c3', 'c4']);
+  });
+
   it('is stored as it was sent when it is masked', () => {
     const list = [TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', A), ...read('c3', 'src/b.ts', B)];
     const { hidden } = fit<ChatMessage>(list, { policy: follow({ c3: { mask: ['c1'] } }), format: 'chat' });
@@ -529,6 +544,25 @@ describe('a new result whose reference is lost at once', () => {
     expect(sentBy({ c6: { mask: ['c1'] } }, list.slice(-1)).at(-1)).toBe(A);
   });
 
+  it('is referred to by a result after it that was only cleaned', () => {
+    const outputs = { c2: A, c3: '1', c4: '2', c5: '3', c6: A.replaceAll('\n', '\u001b[0m\n') };
+    const policy = { ...follow({ c6: { mask: ['c1'] } }), arrival: { clean: true, references: true } };
+    const sent = requests(policy, [first, reads('src/a.ts', outputs)])[1] ?? [];
+    expect(sent.slice(1)).toEqual([A, '1', '2', '3', sameAs('the 4th last read_file src/a.ts')]);
+  });
+
+  it('covers the lines that it shows then', () => {
+    let covered: (string | undefined)[] = [];
+    const look = ({ observations }: RequestView): void => {
+      covered = observations.map(({ coveredBy }) => coveredBy?.callId);
+    };
+    const policy = { ...follow({ c3: { mask: ['c1'] } }, look), toolUse: readToolUse };
+    const part = (id: string, offset: number, limit: number, output: string): ChatMessage[] =>
+      turn(id, 'read_file', { path: 'src/a.ts', offset, limit }, output);
+    requests(policy, [part('c1', 1, 40, A), part('c2', 21, 20, lines('b', 21, 40)), part('c3', 1, 40, A)]);
+    expect(covered).toEqual([undefined, 'c3', undefined]);
+  });
+
   it('is masked if it only quotes a reference', () => {
     const quote = turn('c2', 'bash', { command: 'cat log' }, sameAs('the last read_file src/a.ts'));
     expect(requests(follow({ c2: { mask: ['c1'] } }), [first, quote])[1]?.map(isMasked)).toEqual([true, true]);
@@ -539,6 +573,33 @@ describe('a new result whose reference is lost at once', () => {
     const sent = requests(follow({ c3: { mask: ['c1', 'c3'] } }), turns)[1] ?? [];
     expect(sent.map(isMasked)).toEqual([true, false, true]);
     expect(sent[1]).toBe(A);
+  });
+
+  it('changes no older result', () => {
+    const turns = [
+      TASK,
+      ...read('b1', 'src/b.ts', B),
+      ...read('b2', 'src/b.ts', B),
+      ...first,
+      ...read('c2', 'src/a.ts', A),
+    ];
+    const policy = follow({ c2: { mask: ['c1'] } });
+    const { messages, hidden } = fit<ChatMessage>(turns, { policy, format: 'chat' });
+    expect(results(messages)[1]).toBe(sameAs('the last read_file src/b.ts'));
+    expect(hidden.filter(({ callId }) => callId === 'b2')).toHaveLength(1);
+  });
+
+  it('leaves a result after it alone that quotes a reference', () => {
+    const quote = `${sameAs('the last read_file src/b.ts')}\n${'\u001b[32mok\u001b[0m\n'.repeat(40)}`;
+    const policy = { ...follow({ c3: { mask: ['c1'] } }), arrival: { clean: true, references: true } };
+    const [, ...sent] = requests(policy, [first, reads('src/a.ts', { c2: A, c3: quote })])[1] ?? [];
+    expect(sent).toEqual([A, quote]);
+  });
+
+  it('leaves a result after it alone that was clipped in the same request', () => {
+    const turns = [TASK, ...first, ...reads('src/a.ts', { c2: A, c3: `${B}\n${lines('c', 1, 200)}` })];
+    const { hidden } = fit<ChatMessage>(turns, { policy: follow({}), format: 'chat', maxTokens: 1800 });
+    expect(hidden.map(({ why, callId }) => `${why} ${callId}`)).toEqual(['references c2', 'mask c1', 'clip c3']);
   });
 
   it('is masked if it was sent before', () => {

@@ -79,7 +79,6 @@ export class Arrivals<M> {
   readonly #changedNow = new Set<Result>();
   /** The last call that was read: its result usually comes next. */
   #lastCall: { readonly args: string; readonly read: ReadCall } | undefined;
-  #row: Turn | undefined;
   #nextSegment = 0;
 
   constructor(ledger: Ledger<M>, options: ArrivalsOptions<M>) {
@@ -91,8 +90,7 @@ export class Arrivals<M> {
   take(): void {
     const ledger = this.#ledger;
     this.#sync();
-    if (this.#row !== ledger.lastRow && ledger.leftOutTurns) this.#forgetTurns();
-    this.#row = ledger.lastRow;
+    if (ledger.leftOutTurns) this.#forgetTurns();
     this.#changedNow.clear();
     const end = ledger.startOf(ledger.messages.length);
     for (; this.#nextSegment < end; this.#nextSegment++) {
@@ -259,7 +257,7 @@ export class Arrivals<M> {
   #refer(id: number, result: Result, references: readonly Reference[]): void {
     if (references.length === 0) return;
     // Without a last line, an output that quotes a reference looks like a fed-back result.
-    const isFedBack = result.why === undefined && originalHandle(result.text) !== undefined;
+    const isFedBack = originalHandle(result.text) !== undefined;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
       const sent = target === undefined ? undefined : this.#sent[target];
