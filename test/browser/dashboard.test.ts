@@ -373,6 +373,27 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     complaints = complaints.filter((text) => !text.includes('401'));
   });
 
+  it.each([
+    ['shadow', { shadow: true }, 'in shadow'],
+    ['held out', { holdout: 1 }, 'held out for comparison'],
+  ])('says that a session is sent unchanged, and claims no mask (%s)', async (name, options, why) => {
+    await gateway.close();
+    gateway = await startSampleGateway(options);
+    await gateway.play({ ...PARSER, requests: 60 });
+    await open();
+    await heading().waitFor();
+    await until(() => items().first().textContent()).toContain(name);
+    const all = `${await page.locator('main').textContent()}`;
+    expect(all).toMatch(
+      new RegExp(`sent unchanged, because the session is ${why}: masks would have left out [\\d,]+k tokens`),
+    );
+    expect(all).toContain('would mask');
+    expect(all).toContain('None: every request was sent unchanged.');
+    expect(all).toContain('60 requests were sent unchanged, held out or in shadow');
+    expect(all).not.toMatch(/results? masked in|Epoch \d/);
+    await look(`sent-unchanged-${name.replace(' ', '-')}`);
+  });
+
   it('says why the gateway edits nothing', async () => {
     await gateway.play({ task: 'Kept by the provider', requests: 4, isManagedElsewhere: true });
     await open();

@@ -15,11 +15,12 @@ export function ConnectAgent({ token }: { readonly token: string }) {
         <Line text={`export ANTHROPIC_BASE_URL=${address}`} />
         <dt>OpenAI’s SDK, and agents that speak its API</dt>
         <Line text={`export OPENAI_BASE_URL=${address}/v1`} />
-        <dt>Gemini</dt>
+        <dt>Google’s SDKs</dt>
         <Line text={`export GOOGLE_GEMINI_BASE_URL=${address}`} />
       </dl>
       <p class="note">
-        Keys stay where they are: the gateway passes them on and keeps none. To look around first, start it with{' '}
+        Codex, Gemini CLI, OpenCode, pi, and recall: <code>npx palimpsest serve --for &lt;agent&gt;</code> prints the
+        lines. Keys stay where they are: the gateway passes them on and keeps none. To look around first, start it with{' '}
         <code>--demo</code>: it plays a conversation.
       </p>
     </section>

@@ -4,7 +4,7 @@ import { Change } from '../components/change.tsx';
 import { formatAgo, formatPlural } from '../format.ts';
 import { ActName } from './act-name.tsx';
 import { useNow } from './hooks.ts';
-import { dollarsOf, inputCostOf, titleOf } from './model.ts';
+import { ARM_LABELS, dollarsOf, inputCostOf, titleOf } from './model.ts';
 import { addressOf } from './route.ts';
 
 interface ConversationListProps {
@@ -53,7 +53,7 @@ interface ItemProps {
 const ACTIVE_MS = 60_000;
 
 function Item({ conversation, now, isChosen, isReached }: ItemProps) {
-  const { id, model, api, requests, lastAt, act, because, money } = conversation;
+  const { id, model, api, requests, lastAt, act, arm, because, money } = conversation;
   const { sums } = dollarsOf(money);
   const idleMs = now - Date.parse(lastAt);
   return (
@@ -73,7 +73,9 @@ function Item({ conversation, now, isChosen, isReached }: ItemProps) {
       </span>
       <span class={idleMs < ACTIVE_MS ? 'item-time is-active' : 'item-time'}>{formatAgo(idleMs)}</span>
       <span class="item-foot">
-        <ActName act={act} />
+        <span>
+          <ActName act={act} arm={arm} /> {arm !== 'treated' && <span class="act act-wait">{ARM_LABELS[arm]}</span>}
+        </span>
         {sums.requests > 0 && (
           <span class="item-money">
             {formatDollars(spentOf(sums))}, saved {formatDollars(sums.without - sums.sent)}

@@ -20,6 +20,7 @@ import {
   inputCostOf,
   sizePoints,
   titleOf,
+  unsentWords,
   windowWords,
 } from './model.ts';
 import { Recalled } from './recalled.tsx';
@@ -86,7 +87,7 @@ interface SummaryProps {
 }
 
 function Summary({ conversation, last }: SummaryProps) {
-  const { model, api, prices, requests, epochs, masked, shaped, tokensIn, tokensSent, money, firstAt } = conversation;
+  const { model, api, prices, requests, tokensIn, tokensSent, money, firstAt } = conversation;
   const { change, words, isInDollars } = inputCostOf(conversation);
   const window = last && windowWords(last);
   return (
@@ -103,10 +104,26 @@ function Summary({ conversation, last }: SummaryProps) {
       </p>
       <p class="note">
         {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}
-        {formatPlural(masked, 'result')} masked in {formatPlural(epochs, 'epoch')}, {shaped} made smaller on arrival ·{' '}
-        {model ?? 'unknown model'} · {api} · since <Moment time={firstAt} />
+        <Masks conversation={conversation} /> · {model ?? 'unknown model'} · {api} · since <Moment time={firstAt} />
       </p>
     </div>
+  );
+}
+
+function Masks({ conversation }: { readonly conversation: ConversationSummary }) {
+  const { epochs, masked, shaped, arm, unsent } = conversation;
+  const why = unsentWords(arm);
+  if (why)
+    return (
+      <>
+        sent unchanged, because the session is {why}: masks would have left out {formatTokens(unsent.tokens)} tokens (an
+        estimate)
+      </>
+    );
+  return (
+    <>
+      {formatPlural(masked, 'result')} masked in {formatPlural(epochs, 'epoch')}, {shaped} made smaller on arrival
+    </>
   );
 }
 

@@ -4,11 +4,11 @@ import { ActName } from './act-name.tsx';
 /** The decision at the last request and its reason. While the gateway waits, a bar shows how close it is to masking. */
 export function Decision({ receipt }: { readonly receipt: Receipt | undefined }) {
   if (!receipt) return null;
-  const { act, because, rent, price, request } = receipt;
+  const { act, arm, because, rent, price, request } = receipt;
   return (
     <section class="panel decision" aria-label="Last decision">
       <p>
-        <ActName act={act} /> <span class="decision-request">request {request}</span> {because}
+        <ActName act={act} arm={arm} /> <span class="decision-request">request {request}</span> {because}
       </p>
       {act === 'wait' && rent !== undefined && price !== undefined && price > 0 && (
         <Progress rent={rent} price={price} />

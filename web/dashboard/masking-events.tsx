@@ -10,6 +10,7 @@ const AT_FIRST = 6;
 export function MaskingEvents({ receipts }: { readonly receipts: readonly Receipt[] }) {
   const [isWhole, setIsWhole] = useState(false);
   const events = maskingEventsOf(receipts);
+  const isSentUnchanged = receipts.some(({ unsent }) => unsent);
   const shown = isWhole ? events : events.slice(0, AT_FIRST);
   return (
     <Panel
@@ -18,7 +19,12 @@ export function MaskingEvents({ receipts }: { readonly receipts: readonly Receip
         events.length > 0 &&
         'An epoch is one round of masking. The provider must cache everything after the first mask again, so the gateway masks many results at once. Between epochs, messages that were sent do not change, and the cache holds.'
       }
-      empty={events.length === 0 && 'None yet: every request extended the one before.'}
+      empty={
+        events.length === 0 &&
+        (isSentUnchanged
+          ? 'None: every request was sent unchanged.'
+          : 'None yet: every request extended the one before.')
+      }
     >
       <ol class="masking-events">
         {shown.map((event) => (

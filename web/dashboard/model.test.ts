@@ -41,6 +41,7 @@ describe('figuresOf', () => {
     written: 300_000,
     cost: { without: 700_000, sent: 490_000 },
     money: { ...NO_MONEY, unpriced: 312 },
+    unsent: { requests: 0, tokens: 0 },
     masked: 57,
     shaped: 12,
     refused: 0,
@@ -72,6 +73,15 @@ describe('figuresOf', () => {
     const [spent, saved] = figuresOf({ ...totals, money: { ...NO_MONEY, subscription: 312 } });
     expect(spent).toMatchObject({ value: '–', of: '312 requests are paid by subscription: see the tokens' });
     expect(saved).toMatchObject({ value: '–' });
+  });
+
+  it('says how many requests were sent unchanged, where there are any', () => {
+    const maskedOf = (unsent: Totals['unsent']): string =>
+      read(figuresOf({ ...totals, unsent }).find(({ name }) => name === 'Results masked')?.of ?? '');
+    expect(maskedOf({ requests: 31, tokens: 52_000 })).toMatch(
+      /recalled\. 31 requests were sent unchanged, held out or in shadow: masks would have left out 52k tokens \(an estimate\)$/,
+    );
+    expect(maskedOf({ requests: 0, tokens: 0 })).toMatch(/recalled$/);
   });
 
   it('shows a dash where nothing was sent yet', () => {

@@ -1,6 +1,7 @@
 import type { Act, ConversationSummary, Mask, Receipt, Shaped, Totals } from '../../src/gateway/receipts/receipt.ts';
 import { addSums, type DollarSums, type MoneyTotals } from '../../src/money/money-totals.ts';
 import { formatDollars, spentOf, whatIsPriced } from '../../src/money/show-money.ts';
+import type { Arm } from '../../src/report/request-record.ts';
 import type { SentPoint } from '../components/sent-plot.tsx';
 import { formatMs, formatPlural, formatShare, formatTokens } from '../format.ts';
 
@@ -38,13 +39,37 @@ export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly mon
 }
 
 /** Words for the acts of the gateway. */
-export const ACT_WORDS: Readonly<Record<Act, string>> = {
+const ACT_WORDS: Readonly<Record<Act, string>> = {
   mask: 'masked',
   wait: 'waits',
   'cold-cache': 'masked, cache cold',
   'over-limit': 'masked, over limit',
   off: 'not edited',
   'pass-through': 'passed through',
+};
+
+/** The same for a session that is sent unchanged. */
+const UNSENT_ACT_WORDS: Partial<Readonly<Record<Act, string>>> = {
+  mask: 'would mask',
+  'cold-cache': 'would mask, cache cold',
+  'over-limit': 'would mask, over limit',
+};
+
+export const actWords = (act: Act, arm: Arm): string =>
+  (arm === 'treated' ? undefined : UNSENT_ACT_WORDS[act]) ?? ACT_WORDS[act] ?? act;
+
+/** Why a session is sent unchanged; undefined for one that is masked. */
+export const unsentWords = (arm: Arm): string | undefined => UNSENT_WORDS[arm];
+
+/** A label for the list of conversations. */
+export const ARM_LABELS: Readonly<Record<Exclude<Arm, 'treated'>, string>> = {
+  'held-out': 'held out',
+  shadow: 'shadow',
+};
+
+const UNSENT_WORDS: Partial<Readonly<Record<Arm, string>>> = {
+  'held-out': 'held out for comparison',
+  shadow: 'in shadow',
 };
 
 /** How a result was made smaller when it was first sent, in a word or two. */
@@ -94,7 +119,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Results masked',
       value: formatTokens(masked),
-      of: `and ${formatTokens(shaped)} made smaller when they were first sent; each can be recalled`,
+      of: `and ${formatTokens(shaped)} made smaller when they were first sent; each can be recalled${unsentNote(totals.unsent)}`,
     },
     {
       name: 'Own overhead',
@@ -102,6 +127,12 @@ export function figuresOf(totals: Totals): readonly Figure[] {
       of: `median of a request; ${formatMs(overheadMs.p99)} for 1 in 100`,
     },
   ];
+}
+
+function unsentNote({ requests, tokens }: Totals['unsent']): string {
+  if (requests === 0) return '';
+  const were = `${formatPlural(requests, 'request')} ${requests === 1 ? 'was' : 'were'} sent unchanged, held out or in shadow`;
+  return `. ${were}: masks would have left out ${formatTokens(tokens)} tokens (an estimate)`;
 }
 
 function moneyFigures(money: MoneyTotals): readonly Figure[] {

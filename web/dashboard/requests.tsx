@@ -30,7 +30,7 @@ const dollars = (title: string, of: (money: RequestMoney) => number, hint: strin
 const COLUMNS: readonly Column<Receipt>[] = [
   { title: 'Request', cell: ({ request }) => request, sortBy: ({ request }) => request },
   { title: 'Time', cell: ({ time }) => <Moment time={time} /> },
-  { title: 'Did', cell: ({ act }) => <ActName act={act} /> },
+  { title: 'Did', cell: ({ act, arm }) => <ActName act={act} arm={arm} /> },
   number('Would send', ({ without }) => without.tokens, 'Tokens without the gateway: an estimate'),
   number('Sent', ({ sent }) => sent.tokens, 'Tokens of the prompt that was sent'),
   number('Cached', ({ sent }) => sent.cached, 'Of those sent: read from the provider’s cache'),

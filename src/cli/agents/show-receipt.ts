@@ -19,11 +19,15 @@ export function showReceipt(totals: Totals, { store, tenant, isUsual }: Place): 
   return `
 palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
   sent      ${counted(tokensSent, 'input token')}, ${grouped(Math.round(cached))} of them read from the provider's cache
-${showSpent(totals)}${showWindow(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
+${showSpent(totals)}${showWindow(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}${showUnsent(totals)}
   saved     ${showSaved(totals)}
   later     ${masked === 0 ? '' : `npx palimpsest recall <handle>${where}, `}npx palimpsest report${where}
 `;
 }
+
+/** Requests of a session that is held out or in shadow. */
+const showUnsent = ({ unsent: { requests } }: Totals): string =>
+  requests === 0 ? '' : `; ${counted(requests, 'request')} sent unchanged, held out or in shadow`;
 
 /** Input and output, if there is a price. */
 function showSpent({ money }: Totals): string {
@@ -45,10 +49,13 @@ see docs/agents.
 `;
 
 /** The estimate of the receipts: the cost without the gateway is never billed. */
-function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money: { billed, estimated } }: Totals): string {
+function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money, unsent }: Totals): string {
+  const { billed, estimated } = money;
   const saved = without - sent;
   const share = `${Math.abs((saved / without) * 100).toFixed(saved / without < 0.1 ? 1 : 0)} %`;
   const fewer = `${grouped(Math.round(tokensIn - tokensSent))} tokens fewer were sent`;
+  if (Math.abs(saved) < 0.5 && unsent.requests > 0)
+    return `nothing: masks would have left out ${counted(Math.round(unsent.tokens), 'input token')} (estimate)`;
   if (Math.abs(saved) < 0.5) return 'nothing yet: masking pays in longer sessions';
   if (saved < 0)
     return `nothing yet: ${fewer}, but input cost ${share} more, since the cache was written again (estimate)`;

@@ -40,8 +40,8 @@ function addresses({ url, isPublic }: Greeting): string {
   return `Point your agent here, in its own terminal:
   export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
   export OPENAI_BASE_URL=${base}/v1        # Qwen Code, OpenAI's SDKs
-  export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
-Codex, OpenCode, pi, and recall in all of them: npx palimpsest serve --for <agent>
+  export GOOGLE_GEMINI_BASE_URL=${base}    # Google's SDKs
+Codex, Gemini CLI, OpenCode, pi, and recall in all of them: npx palimpsest serve --for <agent>
 `;
 }
 

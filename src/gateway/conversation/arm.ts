@@ -53,7 +53,8 @@ export function armOf(found: readonly Found[], conversation: Conversation, given
   const { arms = NO_ARMS, session, isUnderWay } = given;
   const onPrefix = found.find(isArm)?.event;
   const known = onPrefix ?? arms.recorded;
-  if (known?.arm !== 'treated' && isMasked(found, conversation)) return known ? TREATED : assumed(TREATED, arms.trouble);
+  if (known?.arm !== 'treated' && isMasked(found, conversation))
+    return known ? TREATED : assumed(TREATED, arms.trouble);
   if (!known) return isUnderWay() ? arms.started : arms.starting;
   const root = [onPrefix?.root, arms.recorded?.root].find((one) => one !== undefined && one !== session);
   const { arm, share } = known;

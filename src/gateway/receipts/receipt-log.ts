@@ -103,11 +103,12 @@ export class ReceiptLog implements ReceiptLogReader {
   }
 
   sums(): Totals {
-    const { requests, tokensIn, tokensSent, cached, written, without, sent, money } = this.#sums;
+    const { requests, tokensIn, tokensSent, cached, written, without, sent, unsent, money } = this.#sums;
     return {
       ...{ requests, conversations: this.#conversations, tokensIn, tokensSent, cached, written },
       cost: { without, sent },
       money: money.totals(),
+      unsent: { ...unsent },
       ...{ masked: this.#masked, shaped: this.#shaped, refused: this.#refused },
       overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) },
     };
@@ -145,6 +146,7 @@ class Sums {
   written = 0;
   without = 0;
   sent = 0;
+  readonly unsent = { requests: 0, tokens: 0 };
   readonly money = new MoneySums();
 
   add(receipt: Entry['receipt']): void {
@@ -155,8 +157,14 @@ class Sums {
     this.written += receipt.sent.written;
     this.without += receipt.cost.without;
     this.sent += receipt.cost.sent;
+    if (receipt.unsent) this.#addUnsent(receipt);
     // A request without tokens was refused, and costs nothing.
     if (receipt.sent.tokens > 0) this.money.add(receipt);
+  }
+
+  #addUnsent({ expected: { without, sent } }: Entry['receipt']): void {
+    this.unsent.requests++;
+    this.unsent.tokens += without.tokens - sent.tokens;
   }
 }
 
@@ -185,7 +193,7 @@ class ConversationTotals {
     this.receipts.push(receipt);
     this.#last = receipt;
     this.#model = receipt.model ?? this.#model;
-    this.#epochs = Math.max(this.#epochs, receipt.epoch);
+    if (!receipt.unsent) this.#epochs = Math.max(this.#epochs, receipt.epoch);
     for (const mask of receipt.newMasks)
       if (this.masks.size < recordLimits.masksPerConversation) this.masks.set(mask.handle, mask);
     for (const one of receipt.newShaped ?? [])
@@ -208,13 +216,14 @@ class ConversationTotals {
       because = '',
       arm = 'treated',
     } = this.#last ?? {};
-    const { requests, tokensIn, tokensSent, without, sent, money } = this.sums;
+    const { requests, tokensIn, tokensSent, without, sent, unsent, money } = this.sums;
     return {
       ...this.#about,
       ...(this.#model === undefined ? {} : { model: this.#model }),
       ...{ prices, lastAt: time, requests, masked, shaped, epochs: this.#epochs, tokensIn, tokensSent },
       cost: { without, sent },
       money: money.totals(),
+      unsent: { ...unsent },
       ...{ act, because, arm },
     };
   }

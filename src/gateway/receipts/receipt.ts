@@ -118,6 +118,14 @@ export interface Shaped extends Mask {
   readonly how: ReplaceEdit['why'];
 }
 
+/** Requests of sessions that are held out or in shadow. */
+export interface Unsent {
+  /** The number of requests that were sent unchanged. */
+  readonly requests: number;
+  /** The tokens that their masks would have left out: an estimate. */
+  readonly tokens: number;
+}
+
 /** A conversation as the list shows it. */
 export interface ConversationSummary {
   /** The id that its receipts have as `conversation`. */
@@ -146,6 +154,8 @@ export interface ConversationSummary {
   readonly shaped: number;
   /** The number of requests in which masks changed earlier messages. */
   readonly epochs: number;
+  /** Its requests that were decided but sent unchanged. */
+  readonly unsent: Unsent;
   /** Prompt tokens of all requests without the gateway: an estimate. */
   readonly tokensIn: number;
   /** Prompt tokens of all requests as sent. */
@@ -178,6 +188,8 @@ export interface Totals {
   readonly cost: { readonly without: number; readonly sent: number };
   /** Dollars of all requests whose price is known. */
   readonly money: MoneyTotals;
+  /** Requests that were decided but sent unchanged. */
+  readonly unsent: Unsent;
   /** Results that were masked. */
   readonly masked: number;
   /** Results that were made smaller when they were first sent. */

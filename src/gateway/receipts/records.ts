@@ -138,6 +138,7 @@ function sum(a: Totals, b: Totals): Totals {
     written: a.written + b.written,
     cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
     money: addMoney(a.money, b.money),
+    unsent: { requests: a.unsent.requests + b.unsent.requests, tokens: a.unsent.tokens + b.unsent.tokens },
     masked: a.masked + b.masked,
     shaped: a.shaped + b.shaped,
     refused: a.refused + b.refused,

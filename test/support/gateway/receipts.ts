@@ -56,6 +56,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
     masked: 0,
     shaped: 0,
     epochs: 0,
+    unsent: { requests: 0, tokens: 0 },
     tokensIn: 1000,
     tokensSent: 900,
     cost: { without: 330, sent: 320 },
@@ -75,6 +76,7 @@ export function totals(part: Partial<Totals> = {}): Totals {
     ...sums,
     cost: { without: 0, sent: 0 },
     money: NO_MONEY,
+    unsent: { requests: 0, tokens: 0 },
     overheadMs,
     ...part,
   };
