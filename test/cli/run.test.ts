@@ -165,6 +165,13 @@ describe('palimpsest run', () => {
     expect(stderr).toContain('  window    the largest request took 13 % of the context window');
   });
 
+  it('says in shadow that nothing was masked, and what masks would have left out', async () => {
+    const args = ['--upstream', `anthropic=${await upstream()}`, '--policy', 'sliding-window:turns=2', '--shadow'];
+    const { stderr } = await run([...args, '--', 'claude'], prepare(), { TURNS: '6' });
+    expect(stderr).toContain('  masked    nothing; 6 requests sent unchanged, held out or in shadow\n');
+    expect(stderr).toMatch(/ {2}saved {5}nothing: masks would have left out \d[\d,]+ input tokens \(estimate\)\n/);
+  });
+
   it('gives a recall server that answers while the agent runs', async () => {
     const place = prepare();
     const script = join(place.home, 'bin', 'claude');
@@ -310,6 +317,20 @@ describe('palimpsest run', () => {
     const ran = await run(['--for', 'claud-code', '--', 'x'], prepare());
     expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('did you mean claude-code?')]);
     expect((await run(['--for', 'gemini', '--', 'x'], prepare())).stderr).toContain('did you mean gemini-cli?');
+  });
+
+  it('does not start the command after a signal, and leaves nothing behind', async () => {
+    const place = prepare();
+    const early = join(folder, 'signal-early.cjs');
+    writeFileSync(
+      early,
+      `const fs = require('node:fs');
+      const { mkdtempSync } = fs;
+      fs.mkdtempSync = (prefix) => { process.kill(process.pid, 'SIGTERM'); return mkdtempSync(prefix); };
+      require('node:module').syncBuiltinESMExports();`,
+    );
+    const ran = await run(['--', 'claude'], place, { NODE_OPTIONS: `--require ${early}` });
+    expect([ran.code, filesIn(place.home)]).toEqual([143, []]);
   });
 
   it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('hands %s on to the command, and ends with it', async (signal) => {

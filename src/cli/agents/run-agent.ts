@@ -12,7 +12,7 @@ import { runTenant, type Stores, showPlace } from '../store/stores.ts';
 import { storePath } from '../store/with-store.ts';
 import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type Setup } from './agents.ts';
 import { findAgent } from './find-agent.ts';
-import { runChild } from './run-child.ts';
+import { runChild, Signals } from './run-child.ts';
 import { shareRuns } from './run-stores.ts';
 import { showReceipt } from './show-receipt.ts';
 
@@ -29,6 +29,8 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
   const upstream = [...upstreamsFrom(agent?.variables ?? allVariables, env), ...(flags.upstream ?? [])];
   const own = { ...flags, upstream, port: flags.port ?? '0', host: '127.0.0.1', 'whole-store': true, quiet: true };
   const { gateway, serving } = await startBeside(await readServing(own, io));
+  // Before there is anything to clean up.
+  const signals = new Signals();
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-'));
   let hasStarted = false;
   try {
@@ -40,7 +42,7 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
       args: [...(setup.args ?? []), ...writeConfig(setup, folder), ...args],
       env: { ...env, ...setup.env, PALIMPSEST_TOKEN: serving.token },
     };
-    const exit = await runChild(child, io);
+    const exit = await runChild(child, signals, io);
     hasStarted = exit.hasStarted;
     return exit.code;
   } finally {

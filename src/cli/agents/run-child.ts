@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { Io } from '../io.ts';
@@ -16,18 +16,37 @@ interface ChildExit {
   readonly hasStarted: boolean;
 }
 
-/**
- * Runs a command with the terminal of this process, and returns its exit code: 128 and the number of a signal that ended it.
- * Signals to this process are forwarded to the command.
- */
-export async function runChild({ command, args, env }: Child, io: Io): Promise<ChildExit> {
-  const child = spawn(command, args, { env, stdio: 'inherit' });
-  const forward = (signal: NodeJS.Signals): void => {
+/** Signals to this process: they are forwarded to the command. One that comes before its start prevents it. */
+export class Signals {
+  #child: ChildProcess | undefined;
+  #first: NodeJS.Signals | undefined;
+
+  /** The handlers stay until this process ends: a second Ctrl-C must not suppress the receipt. */
+  constructor() {
+    for (const signal of SIGNALS) process.on(signal, () => this.#take(signal));
+  }
+
+  /** The first signal that came. */
+  get first(): NodeJS.Signals | undefined {
+    return this.#first;
+  }
+
+  forwardTo(child: ChildProcess): void {
+    this.#child = child;
+  }
+
+  #take(signal: NodeJS.Signals): void {
+    this.#first ??= signal;
     // A terminal sends these to every process of the group, so the command has the signal. A second one would end some agents.
-    if (!(hasTerminal() && KEYS.includes(signal))) child.kill(signal);
-  };
-  // The handlers stay until this process ends: a second Ctrl-C must not suppress the receipt.
-  for (const signal of SIGNALS) process.on(signal, forward);
+    if (!(hasTerminal() && KEYS.includes(signal))) this.#child?.kill(signal);
+  }
+}
+
+/** Runs a command with the terminal of this process, and returns its exit code: 128 and the number of a signal that ended it. */
+export async function runChild({ command, args, env }: Child, signals: Signals, io: Io): Promise<ChildExit> {
+  if (signals.first) return { code: 128 + constants.signals[signals.first], hasStarted: false };
+  const child = spawn(command, args, { env, stdio: 'inherit' });
+  signals.forwardTo(child);
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     return { code: signal ? 128 + constants.signals[signal] : (code ?? 1), hasStarted: true };

@@ -42,5 +42,7 @@ export async function decodeBody(body: Buffer, encoding: string, mostBytes: numb
   if (name === '' || name === 'identity') return body;
   const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined;
   const maxOutputLength = Math.min(mostBytes, body.length * requestLimits.bodyRatio);
-  return decode?.(body, { maxOutputLength }).catch(() => undefined);
+  const decoded = await decode?.(body, { maxOutputLength }).catch(() => undefined);
+  // Some versions of Node decode a damaged zstd body to nothing.
+  return decoded?.length === 0 && body.length > 0 ? undefined : decoded;
 }

@@ -15,4 +15,5 @@ export const codeassist = {
     { path: /^\/v1internal:countTokens$/, isCountTokens: true },
   ],
   envelope: 'request',
+  sessionIn: (field) => field('session_id'),
 } as const satisfies Wire;

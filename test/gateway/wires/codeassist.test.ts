@@ -94,3 +94,16 @@ describe('a request inside another', () => {
     expect(read(text).explanation).toMatchObject({ act: 'pass-through', reason });
   });
 });
+
+describe('the session of a request with a Google login', () => {
+  it('is named by session_id', () => {
+    const sessionOf = (id: string, turns: number): string => {
+      const sent = body(turns, output);
+      const request = { ...(sent.request as Json), session_id: id };
+      const place = { api: 'codeassist', path: '/v1internal:generateContent' } as const;
+      return new Desk().ask(JSON.stringify({ ...sent, request }), place).session;
+    };
+    expect(sessionOf('one', 3)).toBe(sessionOf('one', 2));
+    expect(sessionOf('two', 2)).not.toBe(sessionOf('one', 2));
+  });
+});
