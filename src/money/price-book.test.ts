@@ -125,7 +125,12 @@ describe('own prices', () => {
       createPriceBook({ 'claude-opus-5': price }).priceOf('claude-opus-5')?.window;
     expect(windowOf('subscription')).toBe(1_000_000);
     expect(windowOf({ subscription: true, window: 200_000 })).toBe(200_000);
-    expect(createPriceBook({ 'claude-*': 'subscription' }).priceOf('claude-opus-5')?.window).toBe(1_000_000);
+    const book = createPriceBook({ '*': 'subscription' });
+    expect(book.priceOf('claude-opus-5')?.window).toBe(1_000_000);
+    // The list has no window for it: that of its family.
+    expect(book.priceOf('claude-sonnet-4-5')?.window).toBe(200_000);
+    expect(book.priceOf('an-unknown-model')?.window).toBeUndefined();
+    expect(createPriceBook().priceOf('claude-sonnet-4-5')?.window).toBeUndefined();
     expect(createPriceBook({ mine: 'subscription' }).priceOf('mine')).toEqual({ subscription: true });
   });
 

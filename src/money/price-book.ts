@@ -1,3 +1,4 @@
+import { knownContextWindow } from '../budget.ts';
 import { memoryLimits } from '../limits.ts';
 import { amount, anything, badOption, checkOptions, flag, positive } from '../options.ts';
 import { modelNames } from './model-names.ts';
@@ -38,7 +39,9 @@ export function createPriceBook(own: OwnModelPrices = {}): PriceBook {
     const names = modelNames(model);
     const listed = modelPrices[names.find((name) => Object.hasOwn(modelPrices, name)) ?? ''];
     const price = ownOf(names) ?? listed;
-    return price && listed?.window !== undefined ? { window: listed.window, ...price } : price;
+    // A subscription is measured by the window, so the family's window is better than none.
+    const window = listed?.window ?? (price && 'subscription' in price ? knownContextWindow(model) : undefined);
+    return price && window !== undefined ? { window, ...price } : price;
   };
   return {
     priceOf: (model) => {

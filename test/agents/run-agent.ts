@@ -10,7 +10,7 @@ import { GatewayProcess } from './gateway-process.ts';
 import { startGuarded } from './guarded.ts';
 import { jobScript, writeProject } from './job.ts';
 
-const BIN = fileURLToPath(new URL('node_modules/.bin', import.meta.url));
+export const BIN = fileURLToPath(new URL('node_modules/.bin', import.meta.url));
 const RUN_MS = 240_000;
 
 /** A job that an agent did through a gateway. */
