@@ -4,6 +4,7 @@ import type { Caller } from '../store/access.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { createLateStore, type LateStore } from './serve/late-store.ts';
+import { findSession } from './store/find-session.ts';
 import { DEFAULT_TENANT, showPlace } from './store/stores.ts';
 import { elsewhere, storePath } from './store/with-store.ts';
 
@@ -66,8 +67,11 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
   const path = storePath(values.store, io);
   const store = await createLateStore(path, tenant);
   try {
-    if (!(await store.isThere())) io.stderr(await notThere(store, { path, tenant }));
-    await serve({ store: store.open, ...settings });
+    const isThere = await store.isThere();
+    if (!isThere) io.stderr(await notThere(store, { path, tenant }));
+    const { session: named } = settings;
+    const session = named !== undefined && isThere ? await findSession(await store.open(), named) : named;
+    await serve({ store: store.open, ...settings, session });
   } finally {
     await store.close();
   }

@@ -1,5 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { Store, TurnRecord } from '../../store/store.ts';
+import { findSession } from './find-session.ts';
 import { showTurn, showTurns, summaryOf, type TurnSummary } from './show-turns.ts';
 
 export interface TurnsRequest {
@@ -9,7 +10,8 @@ export interface TurnsRequest {
 }
 
 /** Prints the turns of a session, or one of them, for `recall --session`. */
-export async function recallTurns(store: Store, { session, turn, json = false }: TurnsRequest): Promise<string> {
+export async function recallTurns(store: Store, { session: named, turn, json = false }: TurnsRequest): Promise<string> {
+  const session = await findSession(store, named);
   if (turn !== undefined) {
     const record = (await store.turn(session, turn)) ?? (await noTurn(store, session, turn));
     return json ? asJson(record) : showTurn(record);

@@ -1,7 +1,8 @@
-import type { PruneOptions, PruneReport, Store } from '../../store/store.ts';
+import type { PruneOptions, PruneReport, Removed, Store } from '../../store/store.ts';
 import { type Io, UsageError } from '../io.ts';
 import { hintFor, parseOptions } from '../parse-options.ts';
 import { readServeConfig } from '../serve/serve-config.ts';
+import { findSession } from './find-session.ts';
 import { type Retention, readAge, readRetention, retentionOf } from './retention.ts';
 import { type Shown, showGc, showProblems, showPruned, showRemoved, showStats, sumOf } from './show-store.ts';
 import { DEFAULT_TENANT, showPlace } from './stores.ts';
@@ -121,11 +122,15 @@ async function deleteSome(request: Request, io: Io): Promise<number> {
   const removed =
     session === undefined
       ? await pruned(request, { maxAgeMs: readAge('--older-than', age ?? ''), dryRun })
-      : dryRun
-        ? await withStore(request, (store) => store.delete(session, { dryRun }))
-        : await upkeep(request, 'delete', session);
+      : await deleteSession(request, session, dryRun);
   io.stdout(request.json ? asJson({ ...removed, dryRun }) : showRemoved(removed, { dryRun }));
   return 0;
+}
+
+async function deleteSession(request: Request, session: string, dryRun: boolean): Promise<Removed> {
+  const name = await withStore(request, (store) => findSession(store, session));
+  if (dryRun) return withStore(request, (store) => store.delete(name, { dryRun }));
+  return upkeep(request, 'delete', name);
 }
 
 async function pruneStore(request: Request, io: Io): Promise<number> {
