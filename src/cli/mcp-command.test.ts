@@ -133,7 +133,7 @@ describe('palimpsest mcp', () => {
     expect(other.answer).toContain('Nothing was stored yet');
     expect(other.answer).not.toContain('acme');
     expect(other.stderr).toBe(
-      `palimpsest mcp: there is no store at ${teams} yet for the tenant default; it is opened once it exists; --tenant names another one: acme\n`,
+      `palimpsest mcp: there is no store at ${teams} yet for the tenant default; it is opened once it exists; other tenants, for --tenant: acme\n`,
     );
   });
 

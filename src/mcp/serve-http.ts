@@ -43,7 +43,10 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
   checkMcpOptions(options);
   const { port, host = '127.0.0.1', token } = http;
   if (!isLoopback(host) && !token)
-    throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);
+    throw new PalimpsestError(
+      'BAD_OPTION',
+      `Expected a token ($PALIMPSEST_TOKEN on the command line), because ${host} can be reached from other machines`,
+    );
   const handler = createMcpHandler(serverFor(options, { hasAuthorization: !token }));
   const handle = toNodeHandler(limitBatches(handler), { maxRequestBodySize: recallLimits.bodyBytes }) as Handle;
   const mayPass = createGuard({ host, token });

@@ -100,7 +100,8 @@ function isRange(value: unknown): boolean {
 
 function notFound(handle: unknown): PalimpsestError {
   const shown = String(handle).slice(0, 60);
-  const remedy = 'copy the handle from its placeholder; a deleted session takes its texts along';
+  const remedy =
+    'copy the handle from its placeholder, and name the store that the text was written to; a deleted session takes its texts along';
   return new PalimpsestError('NOT_FOUND', `Expected a handle that this store knows but found '${shown}'; ${remedy}`);
 }
 

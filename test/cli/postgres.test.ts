@@ -50,7 +50,7 @@ describe('a store in PostgreSQL, on the command line', () => {
     const acmes = await put('of acme', 'acme');
     const recalled = (...args: string[]) => palimpsest(['recall', ...args, '--store', url]);
     expect(await recalled(mine)).toEqual({ code: 0, stdout: 'hidden', stderr: '' });
-    expect((await recalled(acmes)).stderr).toContain('--tenant names another one: acme');
+    expect((await recalled(acmes)).stderr).toContain('other tenants, for --tenant: acme');
     expect((await recalled(acmes, '--tenant', 'acme')).stdout).toBe('of acme');
 
     const stats = await palimpsest(['store', 'stats', '--json', '--store', url]);

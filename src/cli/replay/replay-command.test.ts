@@ -301,14 +301,19 @@ describe('the logs', () => {
     expect(stdout).toContain(`1 skipped:\n  ${gone}: there is no such file\n`);
   });
 
+  it('says that --least-turns left out every run', async () => {
+    const { stderr } = await replayed([join(logs, 'a.json'), '--least-turns', '99']);
+    expect(stderr).toBe('palimpsest replay: found no run of 99 turns or more (--least-turns)\n');
+  });
+
   it.each([
     ['an empty folder', 'empty'],
     ['a file that is not there', 'gone.json'],
     ['a glob that matches nothing', '*.jsonl'],
   ])('%s is no run', async (_, path) => {
     const { code, stdout, stderr } = await replayed([join(logs, path)]);
-    expect([code, stderr]).toEqual([1, 'palimpsest replay: no run could be read\n']);
-    expect(stdout).toContain('No run was read.');
+    expect([code, stderr]).toEqual([1, 'palimpsest replay: found no run of an agent in a format that it knows\n']);
+    expect(stdout).toContain('There is no run to replay.');
     const result = await json(join(logs, path));
     expect([result.runs, result.total.none]).toEqual([
       [],

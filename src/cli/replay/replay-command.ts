@@ -43,7 +43,7 @@ Options:
   --keep-warm <n>      prices up to n requests that keep the cache alive in a
                        pause (default: 0); nothing is sent
   --context-limit <n>  the largest request in tokens; optimum has no limit
-  --counter <name>     chars (characters / 4), default, o200k, cl100k
+  --counter <name>     chars (if none is named), default (of fit), o200k, cl100k
   --least-turns <n>    leaves out shorter runs (default: 0)
   --format <name>      reads every file in this format (default: by content)
   --html <file>        writes a page with plots and beginnings of outputs; - is
@@ -99,9 +99,14 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
   say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
   if (values.html !== undefined) await writeHtml(values.html, page, io);
   if (values.html !== undefined && values.html !== '-' && !values.json) say(`\n${pageNote(values.html)}\n`);
-  if (result.runs.length === 0) io.stderr('palimpsest replay: no run could be read\n');
+  if (result.runs.length === 0) io.stderr(`palimpsest replay: ${whyNone(leastTurns)}\n`);
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
 }
+
+const whyNone = (leastTurns: number): string =>
+  leastTurns > 0
+    ? `found no run of ${leastTurns} turns or more (--least-turns)`
+    : 'found no run of an agent in a format that it knows';
 
 const pageNote = (file: string): string =>
   `The page is in ${file}. It holds the beginnings of tool outputs and the paths of the logs: read it before you share it.`;

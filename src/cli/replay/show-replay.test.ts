@@ -57,7 +57,7 @@ describe('showReplay', () => {
   it('is right for one run, and for none', () => {
     expect(showReplay({ ...REPLAYED, runs: REPLAYED.runs.slice(1) })).toMatch(/^1 run, 600 turns\./);
     const empty = showReplay({ ...REPLAYED, runs: [], total: {} });
-    expect(empty).toBe('No run was read.\n');
+    expect(empty).toBe('There is no run to replay.\n');
   });
 
   it('names the first five that were skipped, and counts the others', () => {

@@ -10,7 +10,7 @@ import { formatDollars } from '../../money/index.ts';
 export function showReplay(result: ReplayResult): string {
   const { runs, prices, policies, skipped, dollars } = result;
   const notes = notesOn(skipped);
-  if (runs.length === 0) return `${[...notes, 'No run was read.'].join('\n')}\n`;
+  if (runs.length === 0) return `${[...notes, 'There is no run to replay.'].join('\n')}\n`;
   const turns = runs.reduce((sum, run) => sum + run.turns, 0);
   const unit = prices[0] === TOKENS ? 'Tokens' : 'Input cost';
   const read = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}, ${count(turns)} turns. ${unit} against sending everything:`;

@@ -125,6 +125,35 @@ describe('palimpsest serve', () => {
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
   });
 
+  it('names its store in the commands that read it', async () => {
+    const path = join(folder, 'named-store');
+    const { stdout, stop } = await serve(['--store', path]);
+    expect(stdout()).toContain(`npx palimpsest recall <handle> --store ${path}`);
+    expect(stdout()).toContain(`npx palimpsest mcp --whole-store --store ${path}`);
+    await stop();
+  });
+
+  it('says what is sent unchanged', async () => {
+    const shadow = await serve(['--shadow']);
+    expect(shadow.stdout()).toContain('Shadow: every request is sent unchanged, and no text is kept.\n');
+    expect(shadow.stdout()).not.toContain('Masked texts');
+    await shadow.stop();
+    const holdout = await serve(['--holdout', '10%']);
+    expect(holdout.stdout()).toMatch(/Masked texts are kept in .*10 % of new sessions are held out: sent unchanged/s);
+    await holdout.stop();
+  });
+
+  it('--for prints the lines of a gateway that already runs, and starts no other', async () => {
+    const first = await serve([]);
+    const { port } = new URL(first.url);
+    const env = { PALIMPSEST_TOKEN: TOKEN };
+    const { code, stdout } = await palimpsest(['serve', '--for', 'codex', '--port', port], { env });
+    expect(code).toBe(0);
+    expect(stdout).toContain(`A gateway already runs at ${first.url}\n`);
+    expect(stdout).toContain(`openai_base_url = "${first.url}/v1"`);
+    await first.stop();
+  });
+
   it('forwards to the upstreams of its flags', async () => {
     const { url, stop } = await serve([
       '--upstream',
@@ -225,7 +254,7 @@ describe('palimpsest serve', () => {
     const files = { 'mine.yaml': 'store: { tenant: acme }\ngateway: { tokens: { bob: a-token-for-bob-only } }' };
     const { stdout, stop } = await serve(['--config', 'mine.yaml', '--store', store], files);
     expect(readdirSync(store)).toEqual(['acme']);
-    expect(stdout()).toContain('palimpsest recall <handle> --tenant acme ');
+    expect(stdout()).toMatch(/palimpsest recall <handle> --store \S+ --tenant acme /);
     await stop();
   });
 

@@ -10,15 +10,20 @@ export interface Greeting {
   readonly token: string | undefined;
   readonly isPublic: boolean;
   readonly store: string;
+  /** Options with which other commands find the store. Empty if they find it without any. */
+  readonly storeOption: string;
   readonly tenant: string;
+  /** The share of new sessions that is held out, 0 to 1. */
+  readonly holdout: number;
+  readonly isShadow: boolean;
   /** The agent whose lines are shown. */
   readonly agent?: Agent | undefined;
 }
 
 /** The commands to type next. */
 export function greet(greeting: Greeting): string {
-  const { url, token, isPublic, store, tenant, agent } = greeting;
-  const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
+  const { url, token, isPublic, storeOption, tenant, agent } = greeting;
+  const whose = `${storeOption}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
   // Other machines may mean other users, who must not list each other's conversations.
   const caller = isPublic ? '--credential-env ANTHROPIC_API_KEY' : '--whole-store';
   const shown = isPublic ? 'TOKEN' : (token ?? '');
@@ -28,10 +33,22 @@ ${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: shown }))) : 
 ${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : ''}Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}
 
-Masked texts are kept in ${store}
-  ${`npx palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it once all open requests are answered.
+${showMasking(greeting, { whose, caller })}Ctrl-C stops it once all open requests are answered.
 `;
+}
+
+/** Where masked texts are, or why there are none. */
+function showMasking(
+  { store, agent, holdout, isShadow }: Greeting,
+  { whose, caller }: { readonly whose: string; readonly caller: string },
+): string {
+  const report = `  ${`npx palimpsest report${whose}`.padEnd(40)} # what masking saves\n`;
+  if (isShadow) return `Shadow: every request is sent unchanged, and no text is kept.\n${report}`;
+  const share = `${Number((100 * holdout).toPrecision(3))} %`;
+  const heldOut = holdout > 0 ? `${share} of new sessions are held out: sent unchanged, to compare.\n${report}` : '';
+  return `Masked texts are kept in ${store}
+  ${`npx palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
+${agent ? '' : `  ${`npx palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}${heldOut}`;
 }
 
 /** The addresses as variables, for any client. */

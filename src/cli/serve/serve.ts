@@ -19,11 +19,12 @@ import type { Agent } from '../agents/agents.ts';
 import { findAgent } from '../agents/find-agent.ts';
 import type { Io } from '../io.ts';
 import { startPruning } from '../store/retention.ts';
-import { createStores, DEFAULT_TENANT, type Stores } from '../store/stores.ts';
+import { createStores, DEFAULT_TENANT, isDatabase, type Stores } from '../store/stores.ts';
+import { storePath } from '../store/with-store.ts';
 import { version } from '../version.ts';
 import { playDemo } from './demo.ts';
 import { startDemoUpstream } from './demo-upstream.ts';
-import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
+import { addressFor, greet, greetDemo, showSteps, warnOfMissing } from './serve-greeting.ts';
 import { createMcpMount } from './serve-mcp.ts';
 import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
 
@@ -31,8 +32,29 @@ import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const serving = await readServing(flags, io);
   if (flags.demo) await serveDemo(serving);
+  else if (serving.agent && (await isRunning(serving))) io.stdout(showRunning(serving, serving.agent));
   else if (serving.settings.workers > 1) await serveWithWorkers(serving);
   else await serveAlone(serving);
+}
+
+/** Whether a gateway with this token already listens at the address. */
+async function isRunning({ settings, token }: Serving): Promise<boolean> {
+  if (settings.port === 0) return false;
+  const status = `${urlOf(settings.host, settings.port)}/_palimpsest/api/status`;
+  const asked = fetch(status, {
+    headers: { authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(MOST_ASK_MS),
+  });
+  return asked.then(({ ok }) => ok).catch(() => false);
+}
+
+const MOST_ASK_MS = 2000;
+
+/** The lines for an agent, if a gateway runs already: a second one is not needed. */
+function showRunning({ settings, token }: Serving, agent: Agent): string {
+  const url = urlOf(settings.host, settings.port);
+  const address = addressFor({ url, isPublic: settings.isPublic, token: settings.isPublic ? 'TOKEN' : token });
+  return `A gateway already runs at ${url}\n\n${showSteps(agent.steps(address))}`;
 }
 
 /** Reads and checks everything that a gateway is started with. */
@@ -215,7 +237,16 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
 
 async function announce({ settings, token, io, agent }: Serving, url: string): Promise<void> {
   const { isPublic, store, tenant, gateway } = settings;
-  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store, tenant, agent }));
+  const isUsual = store === storePath(undefined, io);
+  const { holdout = 0, shadow: isShadow = false } = gateway;
+  io.stdout(
+    greet({
+      ...{ url, token, isPublic, tenant, agent, holdout, isShadow },
+      store: isDatabase(store) ? 'PostgreSQL' : store,
+      // An address may hold a password.
+      storeOption: isUsual ? '' : ` --store ${isDatabase(store) ? '<address>' : store}`,
+    }),
+  );
   await warnOfMissing(gateway.upstreams ?? {}, io);
 }
 

@@ -85,7 +85,7 @@ describe('palimpsest recall', () => {
     expect(await at('--tenant', 'acme')).toEqual({ code: 0, stdout: 'text of acme', stderr: '' });
     const { code, stdout, stderr } = await at();
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^palimpsest recall: Expected a handle .*; --tenant names another one: acme\n$/);
+    expect(stderr).toMatch(/^palimpsest recall: Expected a handle .*; other tenants, for --tenant: acme\n$/);
   });
 
   describe('--session', () => {
@@ -181,7 +181,7 @@ describe('palimpsest recall', () => {
       const store = await openStore({ path: folder, tenant: 'acme' });
       await fitAndStore(history(2), { store, session: 'theirs' });
       await store.close();
-      expect((await turns('theirs')).stderr).toContain('--tenant names another one: acme');
+      expect((await turns('theirs')).stderr).toContain('other tenants, for --tenant: acme');
       expect((await turns('theirs', '--tenant', 'acme')).stdout).toContain('session theirs: 3 turns');
     });
   });

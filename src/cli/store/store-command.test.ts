@@ -221,7 +221,7 @@ describe('palimpsest store', () => {
       expect(await at(action)).toEqual({
         code: 1,
         stdout: '',
-        stderr: `palimpsest store: there is no store at ${teams} for the tenant default; --tenant names another one: acme, bob\n`,
+        stderr: `palimpsest store: there is no store at ${teams} for the tenant default; other tenants, for --tenant: acme, bob\n`,
       });
       expect(readdirSync(teams)).not.toContain('default');
     });

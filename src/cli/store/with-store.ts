@@ -100,7 +100,7 @@ function noStore({ path, tenant = DEFAULT_TENANT }: Place, tenants: readonly str
 export function elsewhere(tenant: string, tenants: readonly string[]): string {
   const others = tenants.filter((other) => other !== tenant);
   const more = others.length > MOST_NAMES ? ', …' : '';
-  return others.length === 0 ? '' : `; --tenant names another one: ${others.slice(0, MOST_NAMES).join(', ')}${more}`;
+  return others.length === 0 ? '' : `; other tenants, for --tenant: ${others.slice(0, MOST_NAMES).join(', ')}${more}`;
 }
 
 const MOST_NAMES = 10;

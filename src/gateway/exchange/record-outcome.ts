@@ -84,7 +84,10 @@ export function finishExchange(
   const { provider } = route;
   if (outcome.kind === 'unreachable') {
     const { origin } = context.upstreams[provider];
-    const message = `Palimpsest could not reach ${origin} (${codeOf(outcome.error)}). Is --upstream ${provider}=… right, and is it up?`;
+    // A reserved name is in the place of an address that only the user knows.
+    const message = origin.endsWith('.invalid')
+      ? `Palimpsest knows no address for ${provider}: every customer has their own. Start it with --upstream ${provider}=https://…`
+      : `Palimpsest could not reach ${origin} (${codeOf(outcome.error)}). Is --upstream ${provider}=… right, and is it up?`;
     client.fail(502, outcome.failure ?? { type: 'upstream_unreachable', message });
   }
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
