@@ -30,6 +30,15 @@ describe('docs/agents', () => {
     },
   );
 
+  it('names the versions that npm run agents runs', () => {
+    const text = readFileSync(join(ROOT, 'docs/agents/README.md'), 'utf8');
+    const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'test/agents/package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    for (const [name, version] of Object.entries(dependencies))
+      if (name !== 'node') expect(text).toContain(` ${version}`);
+  });
+
   it('shows the lines that a run of Gemini CLI asks for', () => {
     const { userFile } = agents.find(({ name }) => name === 'gemini-cli')?.setup(gateway, {}) ?? {};
     const missing = userFile?.missing({}).map(({ lines }) => JSON.parse(lines)) ?? [];
