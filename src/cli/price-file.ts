@@ -14,10 +14,14 @@ export async function readPriceFile(path: string, io: Pick<Io, 'readFile'>): Pro
     createPriceBook(prices);
   } catch (error) {
     if (!(error instanceof PalimpsestError)) throw error;
-    throw new PalimpsestError(error.code, `${path}: ${error.message}. See docs/money.md`, { cause: error });
+    throw new PalimpsestError(error.code, `${path}: ${inFile(error.message)}. See docs/money.md`, { cause: error });
   }
   return prices;
 }
+
+/** A message about options, in the names of the file. */
+const inFile = (message: string): string =>
+  message.replace(/\.$/, '').replaceAll('cacheRead', 'cache_read').replaceAll('cacheWrite', 'cache_write');
 
 /** JSON is YAML too. */
 function parse(path: string, text: string): unknown {

@@ -9,11 +9,13 @@ import {
   fit,
   handleOf,
   never,
+  oldestBatch,
   type Policy,
   type RequestView,
 } from '../../index.ts';
 import { arrivalLimits } from '../../limits.ts';
 import { allParts } from '../parts/all-parts.ts';
+import type { PlaceholderStyle } from '../placeholder.ts';
 import { Planner, type PlannerOptions } from '../planner.ts';
 import { readToolUse } from '../tool-kind.ts';
 import type { ArrivalOptions } from './options.ts';
@@ -355,6 +357,14 @@ describe('a result that refers to another', () => {
     const sent = requests(follow({ c3: { mask: ['c1'] } }), turns);
     expect(sent[1]).toEqual([A, sameAs('the last read_file src/a.ts')]);
     expect(sent[2]?.map(isMasked)).toEqual([true, true, false]);
+  });
+
+  it('is masked, also by a policy whose placeholders quote the first line', () => {
+    const policy = { ...follow({ c3: { mask: ['c1'] } }), style: oldestBatch().style as PlaceholderStyle };
+    const turns = [read('c1', 'src/a.ts', A), read('c2', 'src/a.ts', A), read('c3', 'src/b.ts', B)];
+    const [first, second] = requests(policy, turns)[2] ?? [];
+    expect(first).toBe('[read_file result masked -- 40 lines, starts with: const a1 = compute(7919);]');
+    expect(second).toMatch(/^\[read_file: 1 line, \d+ chars masked\]$/);
   });
 
   it('is masked if only one of two others is', () => {

@@ -30,13 +30,15 @@ export class Drafts<M> {
   #writePlaceholder(result: Result): Draft | undefined {
     // Gemini has files next to a response. Only our own wording distinguishes the placeholder of a file from words of the user.
     const style = result.text === '' ? houseStyle : this.#style;
-    const write = (hidden: HiddenResult): Draft | undefined => {
-      const draft = this.#write(result, (handle) => writePlaceholder(style, hidden, handle));
+    const write = (hidden: HiddenResult, by: PlaceholderStyle): Draft | undefined => {
+      const draft = this.#write(result, (handle) => writePlaceholder(by, hidden, handle));
       return draft && draft.tokens < result.tokens ? draft : undefined;
     };
     const hidden = describe(result);
-    // A result that is only a reference may be shorter than a placeholder with a long path.
-    return write(hidden) ?? (readReferences(result.text).length > 0 ? write({ ...hidden, args: '' }) : undefined);
+    const draft = write(hidden, style);
+    // A result that is only a reference may be shorter than a placeholder with a long path, or with its first line.
+    if (draft || readReferences(result.text).length === 0) return draft;
+    return write({ ...hidden, args: '' }, houseStyle);
   }
 
   /** A shorter version, in the words of `write`; undefined if it is not shorter. */
