@@ -59,8 +59,12 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
 
 /** The edit of a result in the last answered request, or when it was first sent. */
-export const sentEdit = ({ history }: PlannedRequest, segment: number): ReplaceEdit | undefined =>
-  history.answered.last.edits.get(segment) ?? history.shaped.get(segment);
+export const sentEdit = (planned: PlannedRequest, segment: number): ReplaceEdit | undefined =>
+  sentEdits(planned, segment)[0];
+
+/** Both. The first may be a mask that was decided and held back: a request whose answer was not seen is taken as it was planned. */
+const sentEdits = ({ history }: PlannedRequest, segment: number): readonly ReplaceEdit[] =>
+  [history.answered.last.edits.get(segment), history.shaped.get(segment)].filter((edit) => edit !== undefined);
 
 /** Edits of an earlier plan are written and checked again. */
 const isLawful = ({ request, history, edits: all }: PlannedRequest, edits: readonly ReplaceEdit[]): boolean =>
@@ -75,7 +79,9 @@ function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceE
     const isFirm = isArrival(edit.why) ? mayGoOut(planned, edit) : isRecorded(planned) || before?.text === edit.text;
     if (stored(edit) && isFirm && hasBegun(planned)) return [edit];
     // A full store accepts texts again that it had: the edits that were sent stay.
-    return before && (!isRetry || stored(before)) ? [before] : [];
+    return sentEdits(planned, edit.segment)
+      .filter((one) => !isRetry || stored(one))
+      .slice(0, 1);
   });
   return inOrder(planned, allowed);
 }

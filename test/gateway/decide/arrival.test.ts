@@ -40,6 +40,8 @@ const circumstances = fc.record({
   side: fc.constantFrom(undefined, undefined, 'late', 'fork', 'model'),
 });
 
+type Circumstances = typeof circumstances extends fc.Arbitrary<infer T> ? T : never;
+
 /** As `serve --policy` makes it. */
 function policyFor(spec: string | undefined): Facts['policy'] {
   if (spec === undefined) return undefined;
@@ -58,6 +60,23 @@ function sideOf(turns: readonly Turn[], side: string): Json {
   ];
   return side === 'fork' ? { ...body, messages: [...(body.messages as Json[]), ...more] } : body;
 }
+
+const USUAL: Circumstances = {
+  ...{ turn: { shows: 'file', from: 1 }, idleMinutes: 0, systemWords: 100, maxTokens: undefined, policy: undefined },
+  ...{ keepsPolicy: true, store: 'fine', isAnswered: true, isRestarted: false, isManaged: false, isCounted: false },
+  side: undefined,
+};
+
+/** A mask of a cut result is held back, the answer is not seen, then the policy changes while the store is slow. */
+const HELD_BACK: Circumstances[] = [
+  { ...USUAL, policy: 'break-even:max-result-tokens=300', keepsPolicy: false },
+  { ...USUAL, turn: { shows: 'unlike', from: 1 } },
+  ...[USUAL, USUAL],
+  { ...USUAL, policy: 'sliding-window:turns=4,clean=true,references=true', keepsPolicy: false },
+  { ...USUAL, isManaged: true, isAnswered: false },
+  { ...USUAL, keepsPolicy: false, store: 'store-slow' },
+  ...[USUAL, USUAL],
+];
 
 describe('a result that was sent', () => {
   it('keeps its bytes until it is masked, shaped or whole, and a restart sends the same', () => {
@@ -110,7 +129,7 @@ describe('a result that was sent', () => {
           if (now.side) recorded.push(...desk.ask(sideOf(turns, now.side)).events);
         }
       }),
-      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 30) },
+      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 30), examples: [[HELD_BACK, 0]] },
     );
     expect(seen.shaped).toBeGreaterThan(300);
     expect(seen.masks).toBeGreaterThan(50);
