@@ -17,14 +17,14 @@ import {
 
 describe('agesOf', () => {
   it('is the window for every kind where kinds make no difference', () => {
-    expect(agesOf(10)).toEqual({ read: 10, search: 10, shell: 10, edit: 10, other: 10 });
+    expect(agesOf(10)).toEqual({ read: 10, search: 10, shell: 10, edit: 10, other: 10, isByKind: false });
     expect(agesOf(10, false)).toEqual(agesOf(10));
   });
   it('is ⅔ of it for searches, ⅓ for the shell and ⅕ for edits', () => {
-    expect(agesOf(10, true)).toEqual({ read: 10, search: 7, shell: 4, edit: 2, other: 10 });
-    expect(agesOf(15, true)).toEqual({ read: 15, search: 10, shell: 5, edit: 3, other: 15 });
-    expect(agesOf(1, true)).toEqual(agesOf(1));
-    expect(agesOf(0, true)).toEqual(agesOf(0));
+    expect(agesOf(10, true)).toEqual({ read: 10, search: 7, shell: 4, edit: 2, other: 10, isByKind: true });
+    expect(agesOf(15, true)).toEqual({ read: 15, search: 10, shell: 5, edit: 3, other: 15, isByKind: true });
+    expect(agesOf(1, true)).toEqual({ ...agesOf(1), isByKind: true });
+    expect(agesOf(0, true)).toEqual({ ...agesOf(0), isByKind: true });
   });
   it('takes shares of one’s own for some kinds, and keeps the others', () => {
     expect(agesOf(10, { edit: 0, read: 2 })).toEqual({ ...agesOf(10, true), edit: 0, read: 20 });
@@ -40,6 +40,7 @@ describe('agesOf', () => {
         shell: window / 3,
         edit: window / 5,
         other: window,
+        isByKind: true,
       });
   });
 });
@@ -233,6 +234,9 @@ describe('leavesWindowAt', () => {
   it('is the turn of the covering read where that comes first', () => {
     expect(leavesWindowAt(result(3, 'read', { turn: 5 }), agesOf(10, true))).toBe(5);
     expect(leavesWindowAt(result(3, 'read', { turn: 50 }), agesOf(10, true))).toBe(13);
+  });
+  it('is not that of a covering read where kinds make no difference, though another policy has them read', () => {
+    expect(leavesWindowAt(result(3, 'read', { turn: 5 }), agesOf(10))).toBe(13);
   });
   it('is that of the last of its group, for all that refer to each other', () => {
     const [first, last] = [result(1, 'read'), result(4, 'read')];

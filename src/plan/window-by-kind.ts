@@ -8,14 +8,18 @@ export type KindShares = Readonly<Partial<Record<ToolKind, number>>>;
 export const KIND_SHARES: Required<KindShares> = { read: 1, search: 2 / 3, shell: 1 / 3, edit: 1 / 5, other: 1 };
 
 /** The number of turns after which a result may be masked, by its kind; the same for all if kinds make no difference. */
-export type Ages = Readonly<Record<ToolKind, number>>;
+export interface Ages extends Readonly<Record<ToolKind, number>> {
+  /** Whether a read that a newer one covers has left the window. Another policy of the conversation may have the kinds read. */
+  readonly isByKind: boolean;
+}
 
 export function agesOf(window: number, byKind: boolean | KindShares = false): Ages {
   const own = typeof byKind === 'object' ? byKind : {};
   const shares: KindShares = byKind === false ? {} : { ...KIND_SHARES, ...own };
   // 3.0000000000000004 turns are 3. `createPolicy` refuses values that are not numbers.
   const age = (kind: ToolKind): number => Math.max(0, Math.ceil(Number(window) * Number(shares[kind] ?? 1) - 1e-9));
-  return Object.fromEntries(KINDS.map((kind) => [kind, age(kind)])) as unknown as Ages;
+  const ages = Object.fromEntries(KINDS.map((kind) => [kind, age(kind)])) as unknown as Record<ToolKind, number>;
+  return { ...ages, isByKind: byKind !== false };
 }
 
 /**
@@ -25,7 +29,7 @@ export function agesOf(window: number, byKind: boolean | KindShares = false): Ag
 export function leavesWindowAt(observation: Observation, ages: Ages): number {
   const { coveredBy, group } = observation;
   let at = ageEnd(observation, ages);
-  if (!group) return coveredBy ? Math.min(at, coveredBy.turn) : at;
+  if (!group) return coveredBy && ages.isByKind ? Math.min(at, coveredBy.turn) : at;
   for (const member of group.newest) at = Math.max(at, ageEnd(member, ages));
   return at;
 }

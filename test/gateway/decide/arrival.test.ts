@@ -78,6 +78,18 @@ const HELD_BACK: Circumstances[] = [
   ...[USUAL, USUAL],
 ];
 
+/** The second policy looks at kinds of tools, the first does not: a newer read covers an older one for the second only. */
+const COVERED: Circumstances[] = [
+  { ...USUAL, turn: { shows: 'twice', from: 1 }, store: 'store-full' },
+  { ...USUAL, turn: { shows: 'twice', from: 30 }, store: 'store-slow' },
+  { ...USUAL, policy: 'sliding-window:turns=4,clean=true,references=true', keepsPolicy: false },
+  USUAL,
+  { ...USUAL, keepsPolicy: false },
+  ...[USUAL, USUAL],
+];
+
+const EXAMPLES: [Circumstances[], number][] = [HELD_BACK, COVERED].map((requests) => [requests, 0]);
+
 describe('a result that was sent', () => {
   it('keeps its bytes until it is masked, shaped or whole, and a restart sends the same', () => {
     const seen = { shaped: 0, whole: 0, masks: 0 };
@@ -129,7 +141,7 @@ describe('a result that was sent', () => {
           if (now.side) recorded.push(...desk.ask(sideOf(turns, now.side)).events);
         }
       }),
-      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 30), examples: [[HELD_BACK, 0]] },
+      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 30), examples: EXAMPLES },
     );
     expect(seen.shaped).toBeGreaterThan(300);
     expect(seen.masks).toBeGreaterThan(50);
