@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { GatewayEvent } from '../../../src/gateway/conversation/events.ts';
 import { afterStored, withoutStore } from '../../../src/gateway/decide/decide.ts';
-import type { Facts } from '../../../src/gateway/decide/decision.ts';
+import type { Decision, Facts } from '../../../src/gateway/decide/decision.ts';
 import { makePolicy, readSpec } from '../../../src/plan/policies/index.ts';
 import { bodyOf, isShaped, type Turn, textOf } from '../../support/gateway/arrival-requests.ts';
 import { Desk, isMasked, type Json, parsed, resultsIn, successor } from '../../support/gateway/requests.ts';
@@ -118,7 +118,7 @@ describe('a result that was sent', () => {
           // A process that has just started does not know what is stored: while the store is down, it masks and shapes nothing.
           const isDown = now.store !== 'fine' && !now.isRestarted;
           const isKept = !isDown || asked.fresh.length + asked.events.length === 0;
-          const decided = isKept ? asked : withoutStore(asked, now.store as 'store-slow');
+          const decided = isKept ? asked : heldBack(asked, now.store as 'store-slow' | 'store-full');
           recorded.push(...decided.events, ...decided.laterEvents);
           if (isKept) afterStored(asked);
           const contents = resultsIn(decided.body ? parsed(decided.body) : body).map(textOf);
@@ -148,6 +148,12 @@ describe('a result that was sent', () => {
     expect(seen.whole).toBeGreaterThan(10);
   });
 });
+
+/** As the gateway does it: a full store is offered the texts of masks that were sent, and here it takes none. */
+function heldBack(asked: Decision, trouble: 'store-slow' | 'store-full'): Decision {
+  const held = withoutStore(asked, trouble);
+  return trouble === 'store-full' && held.fresh.length > 0 ? withoutStore(held, 'store-failed') : held;
+}
 
 /** A process that has just started learns what was recorded before it decides. */
 function restart(desk: Desk, body: Json, recorded: readonly GatewayEvent[]): Desk {
