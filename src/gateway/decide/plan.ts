@@ -103,12 +103,17 @@ function extend({ request, settings, isExtendable }: KnownRequest, isCold: boole
   return { ...cached, answered };
 }
 
-/** Passes recorded epochs to the planner, if they are on messages that it does not have yet. False if there are others. */
+/**
+ * Passes recorded epochs to the planner, if they are on messages that it does not have yet. False if there are others, or if the planner has
+ * one that does not apply to this request: a late request may have one that longer requests were sent without.
+ */
 function takeEpochs({ epochs, listed }: CachedHistory, recorded: readonly EpochRecord[]): boolean {
   const keyOf = ({ messages, before }: EpochRecord): string => `${messages} ${before ?? ''}`;
   const known = new Set(epochs.map(keyOf));
+  const applied = new Set(recorded.map(keyOf));
   const fresh = recorded.filter((epoch) => !known.has(keyOf(epoch)));
-  if (fresh.some(({ messages }) => messages <= listed.length)) return false;
+  if ([...known].some((key) => !applied.has(key)) || fresh.some(({ messages }) => messages <= listed.length))
+    return false;
   epochs.push(...fresh);
   return true;
 }

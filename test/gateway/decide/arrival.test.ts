@@ -88,7 +88,18 @@ const COVERED: Circumstances[] = [
   ...[USUAL, USUAL],
 ];
 
-const EXAMPLES: [Circumstances[], number][] = [HELD_BACK, COVERED].map((requests) => [requests, 0]);
+/** A late request is forced to mask, which longer requests were sent without. Then a fork takes the plan of the longest one. */
+const LATE: Circumstances[] = [
+  ...Array.from(
+    { length: 13 },
+    (_, i): Circumstances => ({ ...USUAL, turn: { shows: 'unlike', from: i % 2 ? 1 : 5 } }),
+  ),
+  { ...USUAL, maxTokens: 6000, store: 'store-slow', side: 'late' },
+  { ...USUAL, side: 'fork' },
+  ...[USUAL, USUAL],
+];
+
+const EXAMPLES: [Circumstances[], number][] = [HELD_BACK, COVERED, LATE].map((requests) => [requests, 0]);
 
 describe('a result that was sent', () => {
   it('keeps its bytes until it is masked, shaped or whole, and a restart sends the same', () => {
