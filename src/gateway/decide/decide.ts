@@ -257,9 +257,10 @@ export function originalOf({ basis }: Decision): Outgoing {
   return { body: splice(basis.planned.request.body, optIn.edits), headers: optIn.headers };
 }
 
-/** The record of a request's arm. Undefined if it was not planned, and for a count. */
-export function armRecordOf({ basis, arm, holdoutShare: share, root, session }: Decision): ArmRecord | undefined {
-  if (!basis || basis.planned.request.isCountTokens) return undefined;
+/** The record of a request's arm. Undefined if it was not planned, for a count, and if the store may have another. */
+export function armRecordOf(decision: Decision): ArmRecord | undefined {
+  const { basis, arm, holdoutShare: share, root, session } = decision;
+  if (!basis || basis.planned.request.isCountTokens || decision.isArmUnknown) return undefined;
   const { request, place, found } = basis.planned;
   const { prefix, order } = place;
   const assignment = { arm, ...(share === undefined ? {} : { share }), ...(root === undefined ? {} : { root }) };

@@ -151,7 +151,7 @@ export async function keepArm(
   const now = context.now();
   const hasId = session !== decision.part;
   const isPlain = assignment.arm === 'treated' && assignment.share === undefined;
-  if (!known?.isConfirmed && !assignment.isUnknown) {
+  if (!known?.isConfirmed) {
     const isWanted = isOn(context.armOptions) || !isPlain;
     // A slow store must not cause a drawn session to be recorded as one that was not.
     const mayRecord = typeof gate !== 'string' && !(trouble && isPlain);
