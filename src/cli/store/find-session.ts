@@ -1,7 +1,10 @@
 import { sessionOf } from '../../store/access.ts';
 import type { Store } from '../../store/store.ts';
 
-/** The name in the store of a session that a user names. A gateway shows an id in its log and on its page, and keeps the texts under `g-` and that id. */
+/**
+ * The name in the store of a session that a user names. A gateway shows an id in its log and on its page, and keeps the texts under `g-` and
+ * that id.
+ */
 export async function findSession(store: Store, session: string): Promise<string> {
   const ofGateway = sessionOf(session);
   const isOfGateway = !(await hasTexts(store, session)) && (await hasTexts(store, ofGateway));

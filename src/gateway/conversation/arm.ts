@@ -11,7 +11,7 @@ export interface Assignment {
   readonly share?: number;
   /** The session that this one continues, as a fork, a resume or after a compaction. Absent if it continues none. */
   readonly root?: string;
-  /** The store did not tell the arm of the session. The request is handled as in `arm`, without new masks; a report does not count that arm. */
+  /** The store did not tell the arm of the session: `arm` says only how this request is handled, without new masks. */
   readonly isUnknown?: boolean;
 }
 

@@ -45,7 +45,7 @@ export function withKnownArm(context: GatewayContext, tenant: string, decision: 
   return { ...decision, ...toArm(known.assignment) };
 }
 
-/** The arm of a session with an unread request: the recorded one, otherwise that of the options if the session cannot have another. */
+/** The arm of a session with an unread request: the recorded one, otherwise that of the options, unless the session may have another. */
 export async function armOfUnread(
   context: GatewayContext,
   { tenant, session, gate, patience }: Unread,
