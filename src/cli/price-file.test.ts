@@ -45,7 +45,7 @@ describe('readPriceFile', () => {
       'BAD_OPTION',
       'Expected the price of my-model option output to be a number of 0 or more',
     ],
-    ['my-model: { input: 3, output: 9, cache_reed: 1 }', 'BAD_OPTION', 'did you mean cacheRead?'],
+    ['my-model: { input: 3, output: 9, cache_reed: 1 }', 'BAD_OPTION', 'did you mean cache_read?'],
   ])('says what is wrong in %j', async (text, code, message) => {
     await expect(read(text)).rejects.toMatchObject({ code, message: expect.stringContaining(message) });
   });

@@ -4,7 +4,7 @@ import { ensureBuilt } from '../support/modules.ts';
 import type { Fields } from '../support/provider/json.ts';
 import type { SeenRequest } from '../support/provider/start-provider.ts';
 import { type Agent, agents } from './agents.ts';
-import { isOfJob, LAST_TEXT, RECALL_TEXT } from './job.ts';
+import { isOfJob, JOB_CALLS, LAST_TEXT, RECALL_TEXT } from './job.ts';
 import { type AgentRun, paidRequests, runAgent } from './run-agent.ts';
 
 beforeAll(ensureBuilt);
@@ -29,6 +29,7 @@ function expectDone(agent: Agent, run: AgentRun): void {
   expect(output).toContain(LAST_TEXT);
   expect(code, output).toBe(0);
   expectReceiptsToEqualBill(run);
+  expect(run.receipts.filter(({ streamed }) => streamed).length).toBeGreaterThanOrEqual(JOB_CALLS);
   expectStablePrefix(agent, run);
   if (agent.mcp) expectRecalled(run);
 }

@@ -75,7 +75,7 @@ describe('a store in PostgreSQL, on the command line', () => {
     const [{ handle }] = JSON.parse(shown.stdout).results;
     expect((await recalled(handle, '--tenant', 'acme')).stdout).toBe(history(1)[3]?.content);
     const elsewhere = await palimpsest(['recall', '--session', 'run', '--store', url]);
-    expect([elsewhere.code, elsewhere.stderr]).toEqual([1, expect.stringContaining('another one: acme')]);
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([1, expect.stringContaining('for --tenant: acme')]);
 
     const stdin = (async function* () {})();
     expect(await palimpsest(['mcp', '--store', url], { stdin })).toEqual({ code: 0, stdout: '', stderr: '' });

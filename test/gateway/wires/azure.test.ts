@@ -155,7 +155,7 @@ describe('Azure', () => {
     const answer = await fetch(`${server.url}${DEPLOYMENT}`, { method: 'POST', body: JSON.stringify(chat(1, output)) });
     expect(answer.status).toBe(502);
     const { error } = (await answer.json()) as { error: { message: string } };
-    expect(error.message).toContain('--upstream azure=…');
+    expect(error.message).toContain('--upstream azure=https://…');
     await server.close();
   });
 });

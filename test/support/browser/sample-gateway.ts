@@ -32,7 +32,9 @@ export interface SampleConversation {
 const TOKEN = 'sample-token-0123456789';
 
 /** Starts both on free ports. */
-export async function startSampleGateway(options: Pick<GatewayOptions, 'modelPrices' | 'holdout' | 'shadow'> = {}): Promise<SampleGateway> {
+export async function startSampleGateway(
+  options: Pick<GatewayOptions, 'modelPrices' | 'holdout' | 'shadow'> = {},
+): Promise<SampleGateway> {
   let agoMs = 0;
   const now = (): number => Date.now() - agoMs;
   const provider = await startProvider({ script: ({ turn }) => ({ calls: [callOf(turn + 1)] }), now });
