@@ -4,12 +4,11 @@ import { LongestFirst } from './test/support/longest-first.ts';
 
 export default defineConfig({
   test: {
+    // A test beside its file changes nothing that others see, so these share a process and import the sources once.
     projects: [
-      { extends: true, test: { name: 'beside', include: ['{src,web}/**/*.test.ts'] } },
+      { extends: true, test: { name: 'beside', include: ['{src,web}/**/*.test.ts'], isolate: false } },
       { extends: true, test: { name: 'across', include: ['test/**/*.test.ts'] } },
     ],
-    // No test changes what others see, so the files of a worker share a process and import the sources once.
-    isolate: false,
     // Real agents and frameworks are large: `npm run agents` and `npm run frameworks` install and run them.
     exclude: [...configDefaults.exclude, 'test/agents/**', 'test/frameworks/**'],
     // Tests with processes wait for half of their time, and vitest leaves one core free: on two cores it would use one.

@@ -10,6 +10,8 @@ export interface TcpProxy {
   cutAfter(bytes: number): void;
   /** Forwards nothing, also not that a side has ended; new connections are accepted and hear nothing. */
   stall(): void;
+  /** The same once the client has sent so many bytes through it, which are forwarded. */
+  stallAfter(bytes: number): void;
   /** Makes the open connections silent for ever, without closing them. New connections are forwarded. */
   silence(): void;
   /** Resets new connections. */
@@ -28,6 +30,7 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
   const silent = new Set<Pair>();
   let mode: Mode = 'forward';
   let cutAt = Number.POSITIVE_INFINITY;
+  let stallAt = Number.POSITIVE_INFINITY;
   let sent = 0;
   const cut = (): void => {
     for (const { client, server } of pairs) for (const socket of [client, server]) socket.resetAndDestroy();
@@ -51,6 +54,7 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
       sent += chunk.length;
       if (sent >= cutAt) return cut();
       if (mode === 'forward' && !silent.has(pair)) server.write(chunk);
+      if (sent >= stallAt) mode = 'stall';
     });
     server.on('data', (chunk) => {
       if (mode === 'forward' && !silent.has(pair)) client.write(chunk);
@@ -67,6 +71,9 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
     stall: () => {
       mode = 'stall';
     },
+    stallAfter: (bytes) => {
+      stallAt = sent + bytes;
+    },
     silence: () => {
       for (const pair of pairs) silent.add(pair);
     },
@@ -77,6 +84,7 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
       if (mode === 'stall') cut();
       mode = 'forward';
       cutAt = Number.POSITIVE_INFINITY;
+      stallAt = Number.POSITIVE_INFINITY;
     },
     sent: () => sent,
     close: async () => {
