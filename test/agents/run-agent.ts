@@ -10,7 +10,7 @@ import { GatewayProcess } from './gateway-process.ts';
 import { startGuarded } from './guarded.ts';
 import { jobScript, writeProject } from './job.ts';
 
-export const BIN = fileURLToPath(new URL('node_modules/.bin', import.meta.url));
+const BIN = fileURLToPath(new URL('node_modules/.bin', import.meta.url));
 const RUN_MS = 240_000;
 
 /** A job that an agent did through a gateway. */
@@ -90,6 +90,15 @@ interface Start {
   readonly place: Place;
 }
 
+/** The environment of a program that has nothing but this home and the agents. */
+export const environmentIn = (home: string): Readonly<Record<string, string>> => ({
+  HOME: home,
+  PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`,
+  LANG: 'C.UTF-8',
+  TERM: 'dumb',
+  TMPDIR: home,
+});
+
 /** Runs an agent in a home of its own until it ends. */
 export async function startAgent(
   agent: Agent,
@@ -100,8 +109,8 @@ export async function startAgent(
     writeFileSync(join(home, path), text);
   }
   const [program = '', ...args] = agent.command(place);
-  const env = { HOME: home, PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', TERM: 'dumb', TMPDIR: home };
-  const started = startGuarded([join(BIN, program), ...args], { cwd: work, env: { ...env, ...agent.env?.(place) } });
+  const env = { ...environmentIn(home), ...agent.env?.(place) };
+  const started = startGuarded([join(BIN, program), ...args], { cwd: work, env });
   const timer = setTimeout(() => void started.kill(), RUN_MS);
   const code = await started.ended;
   clearTimeout(timer);

@@ -8,15 +8,14 @@ import { startProvider } from '../support/provider/start-provider.ts';
 import { type Agent, agents } from './agents.ts';
 import { startGuarded } from './guarded.ts';
 import { jobScript, LAST_TEXT, RECALL_TEXT, TASK, writeProject } from './job.ts';
-import { BIN } from './run-agent.ts';
+import { environmentIn } from './run-agent.ts';
 
 beforeAll(ensureBuilt);
 
-/** An agent as a user starts it behind `palimpsest run`: neither the gateway nor recall are in its own settings. */
+/** An agent as a user starts it behind `palimpsest run`: neither the gateway nor recall are in its settings or its environment. */
 interface Started {
   readonly agent: string;
   readonly command: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -24,19 +23,10 @@ const STARTED: readonly Started[] = [
   {
     agent: 'Claude Code',
     command: ['claude', '-p', '--dangerously-skip-permissions', '--model', 'claude-sonnet-5', TASK],
-    env: {
-      ANTHROPIC_API_KEY: 'sk-ant-fake',
-      IS_SANDBOX: '1',
-      CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
-      DISABLE_AUTOUPDATER: '1',
-      DISABLE_TELEMETRY: '1',
-      DISABLE_ERROR_REPORTING: '1',
-    },
   },
   {
     agent: 'Codex',
     command: ['codex', 'exec', '--skip-git-repo-check', '--model', 'gpt-5.5', TASK],
-    env: { CODEX_API_KEY: 'sk-fake' },
     files: {
       '.codex/config.toml': [
         'approval_policy = "never"',
@@ -50,13 +40,13 @@ const STARTED: readonly Started[] = [
   {
     agent: 'Qwen Code',
     command: ['qwen', '--auth-type', 'openai', '--approval-mode', 'yolo', '-p', TASK],
-    env: { OPENAI_API_KEY: 'sk-fake', OPENAI_MODEL: 'gpt-5' },
   },
 ];
 
-describe.concurrent.each(STARTED)('palimpsest run -- $command.0', ({ agent: name, command, env, files = {} }) => {
+describe.concurrent.each(STARTED)('palimpsest run -- $command.0', ({ agent: name, command, files = {} }) => {
   it('sets up the agent and its recall, and prints a receipt', async () => {
     const agent = agents.find((one) => one.name === name) as Agent;
+    const { ANTHROPIC_BASE_URL: _a, OPENAI_BASE_URL: _o, ...env } = agent.env?.({ url: '', mcp: [''] }) ?? {};
     const home = mkdtempSync(join(tmpdir(), 'palimpsest-agent-'));
     const work = join(home, 'work');
     writeProject(work);
@@ -73,14 +63,7 @@ describe.concurrent.each(STARTED)('palimpsest run -- $command.0', ({ agent: name
     try {
       const started = startGuarded([process.execPath, join(ROOT, 'dist/cli/main.js'), ...run], {
         cwd: work,
-        env: {
-          HOME: home,
-          PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`,
-          LANG: 'C.UTF-8',
-          TERM: 'dumb',
-          TMPDIR: home,
-          ...env,
-        },
+        env: { ...environmentIn(home), ...env },
       });
       const code = await started.ended;
       const output = started.output();
