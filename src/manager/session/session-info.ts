@@ -1,4 +1,4 @@
-import type { SessionEvent, SessionStatus } from './session-event.ts';
+import type { EventBody, SessionStatus } from './session-event.ts';
 
 /** Facts about a session that are known without opening it. */
 export interface SessionInfo {
@@ -27,7 +27,7 @@ export const nothingKnown = (id: string): SessionInfo => ({
 });
 
 /** The fields that an event changes. */
-export function changesBy(event: SessionEvent): Partial<SessionInfo> {
+export function changesBy(event: EventBody<unknown>): Partial<SessionInfo> {
   if (event.type === 'session_start') return { format: event.format };
   if (event.type === 'session_end') return { status: 'completed' };
   if (event.type === 'status_change') return { status: event.to };

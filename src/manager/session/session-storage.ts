@@ -91,6 +91,8 @@ export interface Batch {
   /** The number of the first event. */
   readonly seq: number;
   readonly time: string;
+  /** What the events change about the session. */
+  readonly changes: Partial<SessionInfo>;
 }
 
 export interface Appended {

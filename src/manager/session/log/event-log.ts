@@ -1,5 +1,6 @@
 import { PalimpsestError } from '../../../errors.ts';
 import type { EventBody, SessionEvent } from '../session-event.ts';
+import { changesBy, type SessionInfo } from '../session-info.ts';
 import type { SessionStorage } from '../session-storage.ts';
 import { encodeBody, parseEvent, stampBody } from './event-line.ts';
 import type { Place } from './place.ts';
@@ -28,7 +29,9 @@ const MOST_WAITING = 10;
 const LONGEST_WAIT_MS = 100;
 
 interface Waiting {
+  /** The events as JSON, and what they change about the session. */
   readonly bodies: readonly string[];
+  readonly changes: Partial<SessionInfo>;
   readonly resolve?: () => void;
   readonly reject?: (error: Error) => void;
 }
@@ -74,7 +77,7 @@ export class EventLog<M> {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bodies: bodies.map((body) => this.#encode(body)), resolve, reject });
+      this.#waiting.push({ ...this.#encode(bodies), resolve, reject });
       this.#start();
     });
   }
@@ -83,7 +86,7 @@ export class EventLog<M> {
   record(body: EventBody<M>): void {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) throw refusal;
-    this.#waiting.push({ bodies: [this.#encode(body)] });
+    this.#waiting.push(this.#encode([body]));
     if (this.#waiting.length >= MOST_WAITING) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
   }
@@ -132,8 +135,10 @@ export class EventLog<M> {
     this.#ownFailure ??= this.#sealed;
   }
 
-  #encode(body: EventBody<M>): string {
-    return encodeBody(body, this.#options.storage.eventChars);
+  #encode(bodies: readonly EventBody<M>[]): Waiting {
+    const { eventChars } = this.#options.storage;
+    const encoded = bodies.map((body) => encodeBody(body, eventChars));
+    return { bodies: encoded, changes: Object.assign({}, ...bodies.map(changesBy)) };
   }
 
   #start(): void {
@@ -152,7 +157,7 @@ export class EventLog<M> {
       const batch = this.#waiting;
       this.#waiting = [];
       try {
-        await this.#write(batch.flatMap(({ bodies }) => bodies));
+        await this.#write(batch);
       } catch (error) {
         this.#refuse(batch, error as Error);
         this.#isStuck = this.#waiting.length > 0;
@@ -169,12 +174,14 @@ export class EventLog<M> {
     this.#refuseRest();
   }
 
-  async #write(bodies: readonly string[]): Promise<void> {
+  async #write(batch: readonly Waiting[]): Promise<void> {
+    const bodies = batch.flatMap((waiting) => waiting.bodies);
     if (bodies.length === 0) return;
+    const changes = Object.assign({}, ...batch.map((waiting) => waiting.changes));
     const { position, seq } = this.#end;
     const time = this.#nextTime();
     const events = bodies.map((body, i) => stampBody(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
-    const appended = await this.#options.storage.append(events, { position, seq: seq + 1, time });
+    const appended = await this.#options.storage.append(events, { position, seq: seq + 1, time, changes });
     this.#end = { position: appended.position, seq: seq + events.length, time };
     this.#tell(events, appended.places);
   }

@@ -16,8 +16,9 @@ import { checkSession } from '../../../store/store.ts';
 import type { SessionStatus } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
 import type { OpenOptions, ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
-import { type OpenedRow, PostgresStorage } from './postgres-storage.ts';
+import { PostgresStorage } from './postgres-storage.ts';
 import { eventsOf } from './read-rows.ts';
+import type { OpenedRow } from './recover-rows.ts';
 import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
 import { NAMES, SESSION_TABLES } from './session-tables.ts';
@@ -158,7 +159,7 @@ class PostgresPlace implements SessionPlace {
            ON CONFLICT (tenant, id) DO UPDATE SET writer = excluded.writer, holder = excluded.holder,
              leased_until = excluded.leased_until
            WHERE known.writer = $5 AND (known.holder IS NULL OR known.holder = $6 OR known.leased_until < clock_timestamp())
-           RETURNING writer, last_seq, last_time, checkpoint_seq, log_bytes, format, status, number,
+           RETURNING id, writer, last_seq, last_time, checkpoint_seq, log_bytes, format, status, number,
              encode(snapshot, 'hex') AS snapshot`,
           tenant,
           id,
@@ -169,7 +170,7 @@ class PostgresPlace implements SessionPlace {
         ),
       );
       const [row] = rows;
-      if (row) return toOpened(id, row);
+      if (row) return toOpened(row);
       // Another writer came first. If it was our own attempt on a cut connection, the next attempt finds its own name.
       const now = await this.#find(id);
       if (now?.holder !== own) throw lockedError(id, readWriter(now?.holder), leaseMs);
@@ -233,16 +234,12 @@ function toInfo({ id, format, status, number, last_seq, last_time }: Row): Sessi
   };
 }
 
-function toOpened(id: string, row: Row): OpenedRow {
-  const { format, status, number, events, lastActive } = toInfo({ ...row, id });
+function toOpened(row: Row): OpenedRow {
   return {
-    id,
+    info: toInfo(row),
     writer: String(row.writer),
-    lastSeq: events,
-    lastTime: lastActive,
     checkpointSeq: Number(row.checkpoint_seq),
     logBytes: Number(row.log_bytes),
     snapshot: row.snapshot ? Buffer.from(row.snapshot, 'hex').toString('utf8') : undefined,
-    info: { format, status, number },
   };
 }

@@ -1,11 +1,11 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { sessionLimits } from '../../../limits.ts';
 import { inTransaction, type Query, type Row, withConnection } from '../../../store/postgres/connection.ts';
-import { parseEvent, toLine } from '../log/event-line.ts';
+import { toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import { snapshotText } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
-import { changesBy, type SessionInfo } from '../session-info.ts';
+import type { SessionInfo } from '../session-info.ts';
 import type {
   Appended,
   Batch,
@@ -18,22 +18,11 @@ import type {
   SnapshotOf,
 } from '../session-storage.ts';
 import { eventsOf } from './read-rows.ts';
-import { type KnownRow, recoverRows } from './recover-rows.ts';
+import { type OpenedRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';
 import { NAMES } from './session-tables.ts';
 import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
 import { writeRows } from './write-rows.ts';
-
-/** A session, opened for writing. */
-export interface OpenedRow extends KnownRow {
-  readonly id: string;
-  /** The number of this writer. Every writer gets a new one. */
-  readonly writer: string;
-  readonly info: About;
-}
-
-/** The fields that a list of sessions shows. */
-export type About = Pick<SessionInfo, 'format' | 'status' | 'number'>;
 
 /**
  * The events of a session in PostgreSQL. The appending statement also checks that this process is still the writer and that the
@@ -48,7 +37,8 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   readonly #row: OpenedRow;
   readonly #options: OpenOptions;
   readonly #heartbeat: NodeJS.Timeout;
-  #info: About;
+  /** The fields that a list of sessions shows. */
+  #info: SessionInfo;
   #failure: Error | undefined;
   #isRenewing = false;
   #isClosed = false;
@@ -71,26 +61,27 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   recover(options: RecoverOptions<M>): Promise<Recovered> {
-    return recoverRows<M>(this.#rows, this.#row.id, { ...options, known: this.#row });
+    return recoverRows<M>(this.#rows, this.#row, options);
   }
 
-  async append(events: readonly string[], { position, seq, time }: Batch): Promise<Appended> {
+  async append(events: readonly string[], { position, seq, time, changes }: Batch): Promise<Appended> {
     const lines = events.map(toRow);
     const places = lines.map(({ length }, i) => ({ offset: seq + i, bytes: length }));
     const bytes = position + lines.reduce((sum, { length }) => sum + length, 0);
-    const info = events.reduce(afterEvent, this.#info);
+    const info = { ...this.#info, ...changes };
     await this.#change(lines, { after: seq - 1, time, bytes, info });
     this.#info = info;
     return { position: bytes, places };
   }
 
   read(options: ReadEventsOptions): AsyncIterable<SessionEvent<M>> {
-    return eventsOf<M>(this.#rows, this.#row.id, options);
+    return eventsOf<M>(this.#rows, this.#row.info.id, options);
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
     const { schema, tenant } = this.#rows;
-    const { id, writer } = this.#row;
+    const { id } = this.#info;
+    const { writer } = this.#row;
     const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }, NAMES));
     const [saved] = await this.#ask(
       `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
@@ -125,7 +116,8 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   /** Gives the lease back. If that fails, the lease expires on its own. */
   async #release(): Promise<void> {
     const { schema, tenant } = this.#rows;
-    const { id, writer } = this.#row;
+    const { id } = this.#info;
+    const { writer } = this.#row;
     try {
       await this.#ask(
         `UPDATE "${schema}".sessions SET holder = NULL, leased_until = '-infinity'
@@ -141,7 +133,8 @@ export class PostgresStorage<M> implements SessionStorage<M> {
 
   async #renew(): Promise<void> {
     const { pool, schema, tenant, leaseMs } = this.#rows;
-    const { id, writer } = this.#row;
+    const { id } = this.#info;
+    const { writer } = this.#row;
     if (this.#isRenewing || this.#failure) return;
     this.#isRenewing = true;
     try {
@@ -207,7 +200,8 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     change: Change & { readonly count: number },
   ): [text: string, ...values: unknown[]] {
     const { schema, tenant, leaseMs } = this.#rows;
-    const { id, writer } = this.#row;
+    const { id } = this.#info;
+    const { writer } = this.#row;
     const { after, count, time, bytes, info, checkpoint } = change;
     const { format, status, number } = info;
     const keeping = checkpoint?.keeping;
@@ -233,7 +227,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     const { schema, tenant } = this.#rows;
     return [
       `INSERT INTO "${schema}".session_events (tenant, session, seq, line) ${LINES}`,
-      ...[tenant, this.#row.id, after, ...piecesOf(lines)],
+      ...[tenant, this.#info.id, after, ...piecesOf(lines)],
     ];
   }
 
@@ -246,12 +240,12 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   async #find(): Promise<Row | undefined> {
     const { pool, schema, tenant } = this.#rows;
     const statement = `SELECT writer, holder, last_seq FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`;
-    return withConnection(pool, async (query) => (await query(statement, tenant, this.#row.id)).rows[0]);
+    return withConnection(pool, async (query) => (await query(statement, tenant, this.#info.id)).rows[0]);
   }
 
   async #lost(): Promise<PalimpsestError> {
     const row = await this.#find().catch(() => undefined);
-    return lostError(this.#row.id, readWriter(row?.holder));
+    return lostError(this.#info.id, readWriter(row?.holder));
   }
 
   /** Runs a writing statement that can be repeated. */
@@ -274,7 +268,7 @@ interface Change {
   readonly time: string;
   /** The size of the log after the change. */
   readonly bytes: number;
-  readonly info: About;
+  readonly info: SessionInfo;
   /** Set if the change is a compaction. `keeping` lists the earlier events that are not deleted. */
   readonly checkpoint?: { readonly keeping: readonly number[] | undefined };
 }
@@ -317,18 +311,6 @@ function chunksOf(lines: readonly Buffer[]): Buffer[][] {
 const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
 
 const toRow = (event: string): Buffer => Buffer.from(toLine(event).slice(0, -1));
-
-/** Updates the listed fields. Few events change them, and messages need not be parsed. */
-function afterEvent(info: About, json: string): About {
-  if (MESSAGE.test(json)) return info.status === 'active' ? info : { ...info, status: 'active' };
-  const read = CHANGING.test(json) ? parseEvent(json) : undefined;
-  if (!read) return info;
-  const { format, status, number } = { ...info, ...changesBy(read.event) };
-  return { format, status, number };
-}
-
-const MESSAGE = /^\{"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"message"/;
-const CHANGING = /"type":"(?:session_start|session_end|status_change|session_restart|reset)"/;
 
 function refused(cause: unknown): PalimpsestError {
   const text = `Expected to write to the log of the session but found: ${wordsOf(cause)}; nothing was added, add it again`;

@@ -4,14 +4,16 @@ import { Damage } from '../log/damage.ts';
 import { type Recovered, Replay } from '../log/replay.ts';
 import { restoreSnapshot, seqOfKey } from '../log/restore-snapshot.ts';
 import { readSnapshotText, type Snapshot } from '../log/snapshot.ts';
+import type { SessionInfo } from '../session-info.ts';
 import type { RecoverOptions } from '../session-storage.ts';
 import { type EventRow, rowsAfter, rowsOf } from './read-rows.ts';
 import type { SessionRows } from './session-rows.ts';
 
-/** The event fields in the row of a session. */
-export interface KnownRow {
-  readonly lastSeq: number;
-  readonly lastTime: string;
+/** The row of a session that was opened for writing. */
+export interface OpenedRow {
+  readonly info: SessionInfo;
+  /** The number of this writer. Every writer gets a new one. */
+  readonly writer: string;
   /** The sequence number of the last compaction's checkpoint; 0 for none. */
   readonly checkpointSeq: number;
   readonly logBytes: number;
@@ -21,14 +23,13 @@ export interface KnownRow {
 /** Brings a conversation to the end of its events: from a sound snapshot, else from the events alone. */
 export async function recoverRows<M>(
   rows: SessionRows,
-  id: string,
-  { known, ...options }: RecoverOptions<M> & { readonly known: KnownRow },
+  { info, checkpointSeq, logBytes, snapshot: saved }: OpenedRow,
+  { conversation, between, checkFormat }: RecoverOptions<M>,
 ): Promise<Recovered> {
-  const { conversation, between, checkFormat } = options;
-  const { lastSeq, lastTime, logBytes } = known;
-  const { snapshot, damage, problem } = await loadSnapshot(rows, id, { known, conversation });
+  const { id, events: lastSeq, lastActive: lastTime } = info;
+  const { snapshot, damage, problem } = await loadSnapshot(rows, id, { saved, conversation });
   const replay = new Replay<M>({ conversation, snapshot, damage });
-  const start = snapshot ? { seq: snapshot.seq, rows: [] } : await startOf<M>(rows, id, known.checkpointSeq);
+  const start = snapshot ? { seq: snapshot.seq, rows: [] } : await startOf<M>(rows, id, checkpointSeq);
   for (const row of start.rows) take(replay, row);
   let count = 0;
   for await (const row of rowsAfter<M>(rows, id, start.seq)) {
@@ -76,12 +77,12 @@ interface Loaded<M> {
 async function loadSnapshot<M>(
   rows: SessionRows,
   id: string,
-  { known, conversation }: { readonly known: KnownRow; readonly conversation: Conversation<M> },
+  { saved, conversation }: { readonly saved: string | undefined; readonly conversation: Conversation<M> },
 ): Promise<Loaded<M>> {
-  if (known.snapshot === undefined) return { damage: new Damage() };
+  if (saved === undefined) return { damage: new Damage() };
   let snapshot: Snapshot<M>;
   try {
-    snapshot = readSnapshotText<M>(known.snapshot);
+    snapshot = readSnapshotText<M>(saved);
   } catch (error) {
     return unusable(error as Error);
   }
