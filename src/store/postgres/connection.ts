@@ -130,7 +130,7 @@ export async function write(pool: TimedPool, statement: Prepared, ...values: unk
 /** Invalid or duplicate statement name: a pooler gave us another connection of the server. */
 const NOT_PREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
 /** Read-only transaction, serialization failure. */
-const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
+export const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
 /** Invalid text representation: see `CLASH`. */
 const CLASHES = '22P02';
 /** Unique violation: the row is there already. */

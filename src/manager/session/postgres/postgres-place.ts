@@ -3,11 +3,12 @@ import { badOption, checkOptions, text } from '../../../options.ts';
 import { checkTenant } from '../../../store/check-input.ts';
 import { holder, isKnownGone } from '../../../store/embedded/lock.ts';
 import {
+  ask,
   inTransaction,
   type PostgresPool,
-  type Query,
+  prepared,
   type Row,
-  withConnection,
+  write,
 } from '../../../store/postgres/connection.ts';
 import { createPool, type OwnPool } from '../../../store/postgres/create-pool.ts';
 import { migrate } from '../../../store/postgres/migrate.ts';
@@ -23,7 +24,6 @@ import type { SessionDatabase, SessionDatabaseOptions } from './session-database
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
 import { NAMES, SESSION_TABLES } from './session-tables.ts';
 import { answerOf } from './until-answered.ts';
-import { writeRows } from './write-rows.ts';
 
 /** Sessions in a PostgreSQL database. */
 export function postgresPlace(database: SessionDatabase): SessionPlace {
@@ -71,15 +71,12 @@ class PostgresPlace implements SessionPlace {
 
   async list(): Promise<SessionInfo[]> {
     await this.#migrated();
-    const { schema, tenant } = this.#rows;
-    const found = await this.#ask((query) =>
-      query(
-        `SELECT id, format, status, number, last_seq, last_time FROM "${schema}".sessions
-         WHERE tenant = $1 AND last_seq > 0 ORDER BY id`,
-        tenant,
-      ),
+    const { pool, schema, tenant } = this.#rows;
+    const statement = prepared(
+      `SELECT id, format, status, number, last_seq, last_time FROM "${schema}".sessions
+       WHERE tenant = $1 AND last_seq > 0 ORDER BY id`,
     );
-    return found.rows.map(toInfo);
+    return (await this.#answerOf(() => ask(pool, statement, tenant))).map(toInfo);
   }
 
   async *read<M>(id: string, options: ReadEventsOptions) {
@@ -89,19 +86,13 @@ class PostgresPlace implements SessionPlace {
   }
 
   async lastWritten(id: string, now: number): Promise<number> {
-    const { schema, tenant } = this.#rows;
-    const { rows } = await this.#answerOf(() =>
-      writeRows(this.#rows.pool, (query) =>
-        query(
-          `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
-         WHERE tenant = $1 AND id = $2 RETURNING (extract(epoch FROM written_at) * 1000)::bigint AS at`,
-          tenant,
-          id,
-          now,
-        ),
-      ),
+    const { pool, schema, tenant } = this.#rows;
+    const statement = prepared(
+      `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
+       WHERE tenant = $1 AND id = $2 RETURNING (extract(epoch FROM written_at) * 1000)::bigint AS at`,
     );
-    return Number(rows[0]?.at ?? now);
+    const [row] = await this.#answerOf(() => write(pool, statement, tenant, id, now));
+    return Number(row?.at ?? now);
   }
 
   async delete(id: string, { events }: { readonly events?: number } = {}): Promise<boolean> {
@@ -145,31 +136,23 @@ class PostgresPlace implements SessionPlace {
 
   /** Makes this process the only writer. The row records this attempt's name, so that it can be repeated safely. */
   async #take(id: string): Promise<OpenedRow> {
-    const { schema, tenant, leaseMs } = this.#rows;
+    const { pool, schema, tenant, leaseMs } = this.#rows;
+    const statement = prepared(
+      `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
+       VALUES ($1, $2, nextval('"${schema}".session_writers'), $3, clock_timestamp() + $4 * interval '1 millisecond')
+       ON CONFLICT (tenant, id) DO UPDATE SET writer = excluded.writer, holder = excluded.holder,
+         leased_until = excluded.leased_until
+       WHERE known.writer = $5 AND (known.holder IS NULL OR known.holder = $6 OR known.leased_until < clock_timestamp())
+       RETURNING id, writer, last_seq, last_time, checkpoint_seq, log_bytes, format, status, number,
+         encode(snapshot, 'hex') AS snapshot`,
+    );
     const own = JSON.stringify(holder(process.pid));
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
       // A lease that was over may have been renewed since. Only a process that is gone renews none.
       const takes = found?.holder === own || isGone(found?.holder) ? found?.holder : undefined;
-      const { rows } = await writeRows(this.#rows.pool, (query) =>
-        query(
-          `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
-           VALUES ($1, $2, nextval('"${schema}".session_writers'), $3, clock_timestamp() + $4 * interval '1 millisecond')
-           ON CONFLICT (tenant, id) DO UPDATE SET writer = excluded.writer, holder = excluded.holder,
-             leased_until = excluded.leased_until
-           WHERE known.writer = $5 AND (known.holder IS NULL OR known.holder = $6 OR known.leased_until < clock_timestamp())
-           RETURNING id, writer, last_seq, last_time, checkpoint_seq, log_bytes, format, status, number,
-             encode(snapshot, 'hex') AS snapshot`,
-          tenant,
-          id,
-          own,
-          leaseMs,
-          found?.writer ?? -1,
-          takes ?? '',
-        ),
-      );
-      const [row] = rows;
+      const [row] = await write(pool, statement, tenant, id, own, leaseMs, found?.writer ?? -1, takes ?? '');
       if (row) return toOpened(row);
       // Another writer came first. If it was our own attempt on a cut connection, the next attempt finds its own name.
       const now = await this.#find(id);
@@ -179,17 +162,13 @@ class PostgresPlace implements SessionPlace {
   }
 
   async #find(id: string): Promise<Row | undefined> {
-    const { schema, tenant } = this.#rows;
-    const { rows } = await this.#query((query) =>
-      query(
-        `SELECT writer, holder, last_seq, leased_until < clock_timestamp() AS is_over,
-           (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
-         FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
-        tenant,
-        id,
-      ),
+    const { pool, schema, tenant } = this.#rows;
+    const statement = prepared(
+      `SELECT writer, holder, last_seq, leased_until < clock_timestamp() AS is_over,
+         (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
+       FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
     );
-    return rows[0];
+    return (await ask(pool, statement, tenant, id))[0];
   }
 
   /** Throws if a process has the session open: its lease is valid, and it is not known to be gone. */
@@ -203,22 +182,13 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(() => migrate(pool, schema, SESSION_TABLES));
   }
 
-  #query<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return withConnection(this.#rows.pool, work);
-  }
-
-  #ask<T>(work: (query: Query) => Promise<T>): Promise<T> {
-    return this.#answerOf(() => this.#query(work));
-  }
-
   #answerOf<T>(attempt: () => Promise<T>): Promise<T> {
     return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
   }
 }
 
 /** Whether a process of this machine had it open, and has ended. */
-const isGone = (holder: string | null | undefined): boolean =>
-  isKnownGone(readWriter(holder) as Parameters<typeof isKnownGone>[0]);
+const isGone = (holder: string | null | undefined): boolean => isKnownGone(readWriter(holder));
 
 /** Looks like a serialization failure, so the statement is sent again. */
 const repeated = (): Error => Object.assign(new Error('another process was faster'), { code: '40001' });

@@ -1,6 +1,16 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { sessionLimits } from '../../../limits.ts';
-import { inTransaction, type Query, type Row, withConnection } from '../../../store/postgres/connection.ts';
+import {
+  ask,
+  inTransaction,
+  OTHER_DEFAULTS,
+  prepared,
+  type Query,
+  type Row,
+  stateOf,
+  withConnection,
+  write,
+} from '../../../store/postgres/connection.ts';
 import { toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import { snapshotText } from '../log/snapshot.ts';
@@ -22,7 +32,6 @@ import { type OpenedRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';
 import { NAMES } from './session-tables.ts';
 import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
-import { writeRows } from './write-rows.ts';
 
 /**
  * The events of a session in PostgreSQL. The appending statement also checks that this process is still the writer and that the
@@ -79,15 +88,10 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
-    const { schema, tenant } = this.#rows;
-    const { id } = this.#info;
-    const { writer } = this.#row;
+    const { schema } = this.#rows;
     const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }, NAMES));
-    const [saved] = await this.#ask(
+    const [saved] = await this.#update(
       `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-      tenant,
-      id,
-      writer,
       body,
     );
     if (!saved) throw this.#fail(await this.#lost());
@@ -115,16 +119,10 @@ export class PostgresStorage<M> implements SessionStorage<M> {
 
   /** Gives the lease back. If that fails, the lease expires on its own. */
   async #release(): Promise<void> {
-    const { schema, tenant } = this.#rows;
-    const { id } = this.#info;
-    const { writer } = this.#row;
     try {
-      await this.#ask(
-        `UPDATE "${schema}".sessions SET holder = NULL, leased_until = '-infinity'
+      await this.#update(
+        `UPDATE "${this.#rows.schema}".sessions SET holder = NULL, leased_until = '-infinity'
          WHERE tenant = $1 AND id = $2 AND writer = $3`,
-        tenant,
-        id,
-        writer,
       );
     } catch (error) {
       this.#options.onProblem(error as Error);
@@ -132,22 +130,15 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   async #renew(): Promise<void> {
-    const { pool, schema, tenant, leaseMs } = this.#rows;
-    const { id } = this.#info;
-    const { writer } = this.#row;
+    const { pool, schema, leaseMs } = this.#rows;
     if (this.#isRenewing || this.#failure) return;
     this.#isRenewing = true;
     try {
-      const { rows } = await writeRows(pool, (query) =>
-        query(
-          `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
-           WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-          tenant,
-          id,
-          writer,
-          leaseMs,
-        ),
+      const statement = prepared(
+        `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
+         WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
       );
+      const rows = await write(pool, statement, ...this.#own(), leaseMs);
       if (rows.length === 0 && !this.#isClosed) this.#fail(await this.#lost());
     } catch {
       // The next renewal may reach the server. Safety does not depend on the lease: every write checks the writer.
@@ -191,7 +182,14 @@ export class PostgresStorage<M> implements SessionStorage<M> {
       }
       return true;
     };
-    return others.length > 0 ? inTransaction(pool, 'SELECT 1', run) : writeRows(pool, run);
+    if (others.length > 0) return inTransaction(pool, 'SELECT 1', run);
+    try {
+      // Not by `write`: that does not tell whether a connection was there to send the statement on.
+      return await withConnection(pool, run);
+    } catch (error) {
+      if (!OTHER_DEFAULTS.has(stateOf(error))) throw error;
+      return inTransaction(pool, 'SELECT 1', run);
+    }
   }
 
   /** The statement that inserts only if this process is the writer and the log ends as expected. */
@@ -240,7 +238,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   async #find(): Promise<Row | undefined> {
     const { pool, schema, tenant } = this.#rows;
     const statement = `SELECT writer, holder, last_seq FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`;
-    return withConnection(pool, async (query) => (await query(statement, tenant, this.#info.id)).rows[0]);
+    return (await ask(pool, prepared(statement), tenant, this.#info.id))[0];
   }
 
   async #lost(): Promise<PalimpsestError> {
@@ -248,12 +246,16 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return lostError(this.#info.id, readWriter(row?.holder));
   }
 
-  /** Runs a writing statement that can be repeated. */
-  async #ask(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+  /** Updates the row of this writer, with a statement that can be repeated. */
+  #update(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
     const { pool, timeoutMs } = this.#rows;
-    const attempt = async (): Promise<readonly Row[]> =>
-      writeRows(pool, async (query) => (await query(statement, ...values)).rows);
+    const attempt = () => write(pool, prepared(statement), ...this.#own(), ...values);
     return answerOf(attempt, { timeoutMs, waitsForServer: true });
+  }
+
+  /** The first values of a statement about the row of this writer. */
+  #own(): [tenant: string, id: string, writer: string] {
+    return [this.#rows.tenant, this.#info.id, this.#row.writer];
   }
 
   #fail(error: Error): Error {

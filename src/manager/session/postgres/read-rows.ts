@@ -1,4 +1,4 @@
-import { type Row, withConnection } from '../../../store/postgres/connection.ts';
+import { ask, prepared, type Row } from '../../../store/postgres/connection.ts';
 import { readEvent } from '../log/event-line.ts';
 import type { Place } from '../log/place.ts';
 import type { SessionEvent } from '../session-event.ts';
@@ -66,11 +66,9 @@ export async function* eventsOf<M>(
   if (damaged > acknowledged) onDamage(damaged);
 }
 
-async function select(rows: SessionRows, statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+function select(rows: SessionRows, statement: string, ...values: unknown[]): Promise<readonly Row[]> {
   const { pool, tenant, timeoutMs } = rows;
-  const attempt = (): Promise<readonly Row[]> =>
-    withConnection(pool, async (query) => (await query(statement, tenant, ...values)).rows);
-  return answerOf(attempt, { timeoutMs, waitsForServer: true });
+  return answerOf(() => ask(pool, prepared(statement), tenant, ...values), { timeoutMs, waitsForServer: true });
 }
 
 /** The most rows and bytes in one fetch. A single event may be larger. */

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../../errors.ts';
+import type { Holder } from '../../../store/embedded/lock.ts';
 import type { TimedPool } from '../../../store/postgres/connection.ts';
 
 /** A schema, the tenant that owns the sessions, and how long a writer may be silent. */
@@ -11,12 +12,7 @@ export interface SessionRows {
 }
 
 /** The process that has a session open. */
-export interface Writer {
-  readonly pid: number;
-  readonly host: string;
-}
-
-export function readWriter(holder: string | null | undefined): Writer | undefined {
+export function readWriter(holder: string | null | undefined): Holder | undefined {
   try {
     const found = JSON.parse(holder ?? 'null');
     return typeof found?.pid === 'number' ? found : undefined;
@@ -25,10 +21,10 @@ export function readWriter(holder: string | null | undefined): Writer | undefine
   }
 }
 
-const nameOf = (writer: Writer | undefined): string =>
+const nameOf = (writer: Holder | undefined): string =>
   writer ? `process ${writer.pid} on ${writer.host}` : 'another process';
 
-export function lockedError(id: string, writer: Writer | undefined, freeInMs: number): PalimpsestError {
+export function lockedError(id: string, writer: Holder | undefined, freeInMs: number): PalimpsestError {
   const seconds = Math.max(1, Math.ceil(freeInMs / 1000));
   return new PalimpsestError(
     'STORE_LOCKED',
@@ -37,7 +33,7 @@ export function lockedError(id: string, writer: Writer | undefined, freeInMs: nu
   );
 }
 
-export function lostError(id: string, writer: Writer | undefined): PalimpsestError {
+export function lostError(id: string, writer: Holder | undefined): PalimpsestError {
   const how = writer ? `${nameOf(writer)} has taken it over` : 'it was deleted, or taken over and closed';
   return new PalimpsestError(
     'STORE_LOCKED',

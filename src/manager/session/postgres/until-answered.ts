@@ -59,7 +59,7 @@ const FIRST_DELAY_MS = 10;
 const MOST_DELAY_MS = 500;
 
 /** The server's SQLSTATE, or the code of a system error. */
-export function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
   if (cause !== undefined) return reasonOf(cause);
   return typeof code === 'string' ? code : '';
