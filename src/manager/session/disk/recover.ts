@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { PalimpsestError } from '../../../errors.ts';
 import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
-import { Damage } from '../log/damage.ts';
 import type { Place } from '../log/place.ts';
 import { type Recovered, Replay } from '../log/replay.ts';
-import { restoreSnapshot, type SnapshotEvents } from '../log/restore-snapshot.ts';
+import { loadSnapshot, type SnapshotEvents, type Start } from '../log/restore-snapshot.ts';
 import type { Snapshot } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { RecoverOptions } from '../session-storage.ts';
@@ -31,35 +30,17 @@ export interface RecoveredLog extends Recovered {
 
 /** Brings a conversation to the end of its log: from a sound snapshot, else from the events alone. */
 export async function recover<M>(options: DiskRecoverOptions<M>): Promise<RecoveredLog> {
-  const start = loadSnapshot(options);
-  const acknowledged = Math.max(start.seq, readSyncMark(options.disk, options.folder));
+  const { disk, folder, file, conversation } = options;
+  const start = await loadSnapshot<M>(conversation, {
+    name: SNAPSHOT,
+    read: () => readSnapshot<M>(disk, folder),
+    eventsOf: (snapshot) => eventsIn(file, snapshot),
+  });
+  // Also if the snapshot is unusable: these events were synced before it was written.
+  const acknowledged = Math.max(start.seq, readSyncMark(disk, folder));
   const replay = new LogReplay(options, { ...start, acknowledged });
   await replay.run();
   return replay.result(start.problem);
-}
-
-interface Start<M> {
-  /**
-   * The last event that the snapshot covers, even if the snapshot is unusable: these events were synced before it was written.
-   */
-  readonly seq: number;
-  readonly snapshot?: Snapshot<M>;
-  readonly damage: Damage;
-  readonly problem?: string;
-}
-
-function loadSnapshot<M>({ disk, folder, file, conversation }: DiskRecoverOptions<M>): Start<M> {
-  let seq = 0;
-  try {
-    const snapshot = readSnapshot<M>(disk, folder);
-    if (!snapshot) return { seq, damage: new Damage() };
-    seq = snapshot.seq;
-    const damage = restoreSnapshot(conversation, snapshot, eventsIn(file, snapshot));
-    return { seq, snapshot, damage };
-  } catch (error) {
-    conversation.clear();
-    return { seq, damage: new Damage(), problem: `${SNAPSHOT} cannot be used: ${(error as Error).message}` };
-  }
 }
 
 function eventsIn<M>(file: DiskFile, { offset }: Snapshot<M>): SnapshotEvents<M> {

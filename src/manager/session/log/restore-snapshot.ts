@@ -15,8 +15,55 @@ export interface SnapshotEvents<M> {
   last(): Found<M>;
 }
 
+/** Where the replay of a log begins. */
+export interface Start<M> {
+  /** The snapshot that was restored, if there is a sound one. */
+  readonly snapshot?: Snapshot<M>;
+  /** The last event that the snapshot covers, even if it cannot be used; 0 without a snapshot. */
+  readonly seq: number;
+  readonly damage: Damage;
+  /** Why an existing snapshot is not used. */
+  readonly problem?: string;
+}
+
+export interface SnapshotSource<M> {
+  /** The name of the snapshot in its place. */
+  readonly name: string;
+  /** Undefined if there is no snapshot. Throws if it cannot be read. */
+  readonly read: () => Snapshot<M> | undefined;
+  /** If this throws, the log cannot be read either, so its error is thrown on. */
+  readonly eventsOf: (snapshot: Snapshot<M>) => SnapshotEvents<M> | Promise<SnapshotEvents<M>>;
+}
+
+/** Restores a conversation from its snapshot. If the snapshot cannot be used, the conversation stays empty. */
+export async function loadSnapshot<M>(
+  conversation: Conversation<M>,
+  { name, read, eventsOf }: SnapshotSource<M>,
+): Promise<Start<M>> {
+  const unusable = (seq: number, error: unknown): Start<M> => ({
+    seq,
+    damage: new Damage(),
+    problem: `${name} cannot be used: ${(error as Error).message}`,
+  });
+  let snapshot: Snapshot<M> | undefined;
+  try {
+    snapshot = read();
+  } catch (error) {
+    return unusable(0, error);
+  }
+  if (!snapshot) return { seq: 0, damage: new Damage() };
+  const { seq } = snapshot;
+  const events = await eventsOf(snapshot);
+  try {
+    return { snapshot, seq, damage: restoreSnapshot(conversation, snapshot, events) };
+  } catch (error) {
+    conversation.clear();
+    return unusable(seq, error);
+  }
+}
+
 /** Restores a conversation. Answers the damage so far. Throws if the snapshot was made from other events. */
-export function restoreSnapshot<M>(
+function restoreSnapshot<M>(
   conversation: Conversation<M>,
   { seq, state, messages, damage: known }: Snapshot<M>,
   events: SnapshotEvents<M>,

@@ -1,8 +1,7 @@
 import { PalimpsestError } from '../../../errors.ts';
-import type { Conversation, ConversationState } from '../conversation/conversation.ts';
-import { Damage } from '../log/damage.ts';
+import type { ConversationState } from '../conversation/conversation.ts';
 import { type Recovered, Replay } from '../log/replay.ts';
-import { restoreSnapshot, seqOfKey } from '../log/restore-snapshot.ts';
+import { loadSnapshot, type SnapshotEvents, seqOfKey } from '../log/restore-snapshot.ts';
 import { readSnapshotText, type Snapshot } from '../log/snapshot.ts';
 import type { SessionInfo } from '../session-info.ts';
 import type { RecoverOptions } from '../session-storage.ts';
@@ -27,7 +26,11 @@ export async function recoverRows<M>(
   { conversation, between, checkFormat }: RecoverOptions<M>,
 ): Promise<Recovered> {
   const { id, events: lastSeq, lastActive: lastTime } = info;
-  const { snapshot, damage, problem } = await loadSnapshot(rows, id, { saved, conversation });
+  const { snapshot, damage, problem } = await loadSnapshot<M>(conversation, {
+    name: 'the snapshot',
+    read: () => (saved === undefined ? undefined : readSnapshotText<M>(saved)),
+    eventsOf: (snapshot) => eventsOf(rows, id, snapshot),
+  });
   const replay = new Replay<M>({ conversation, snapshot, damage });
   const start = snapshot ? { seq: snapshot.seq, rows: [] } : await startOf<M>(rows, id, checkpointSeq);
   for (const row of start.rows) take(replay, row);
@@ -68,43 +71,11 @@ async function startOf<M>(rows: SessionRows, id: string, checkpointSeq: number):
   return { seq: checkpointSeq, rows: [...kept, checkpoint] };
 }
 
-interface Loaded<M> {
-  readonly snapshot?: Snapshot<M>;
-  readonly damage: Damage;
-  readonly problem?: string;
-}
-
-async function loadSnapshot<M>(
-  rows: SessionRows,
-  id: string,
-  { saved, conversation }: { readonly saved: string | undefined; readonly conversation: Conversation<M> },
-): Promise<Loaded<M>> {
-  if (saved === undefined) return { damage: new Damage() };
-  let snapshot: Snapshot<M>;
-  try {
-    snapshot = readSnapshotText<M>(saved);
-  } catch (error) {
-    return unusable(error as Error);
-  }
-  // Outside the try block: after a failed connection, reading all events makes no sense.
+async function eventsOf<M>(rows: SessionRows, id: string, snapshot: Snapshot<M>): Promise<SnapshotEvents<M>> {
   const found = await rowsOf<M>(rows, id, [snapshot.seq, ...snapshot.messages.map(([key]) => seqOfKey(key))]);
   const bySeq = new Map(found.map((row) => [row.seq, row.event ?? ('damaged' as const)]));
-  try {
-    const damage = restoreSnapshot(conversation, snapshot, {
-      holding: (key) => bySeq.get(seqOfKey(key)),
-      last: () => bySeq.get(snapshot.seq),
-    });
-    return { snapshot, damage };
-  } catch (error) {
-    conversation.clear();
-    return unusable(error as Error);
-  }
+  return { holding: (key) => bySeq.get(seqOfKey(key)), last: () => bySeq.get(snapshot.seq) };
 }
-
-const unusable = (error: Error): { damage: Damage; problem: string } => ({
-  damage: new Damage(),
-  problem: `the snapshot cannot be used: ${error.message}`,
-});
 
 function noEvents(id: string): PalimpsestError {
   return new PalimpsestError(
