@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
 import { readEvent } from '../log/event-line.ts';
+import { type LogLine, selectEvents } from '../log/select-events.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { ReadEventsOptions } from '../session-storage.ts';
 import { readLines } from './lines.ts';
@@ -8,11 +9,13 @@ import { readLog } from './read-log.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 
 /** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
-export async function* readEvents<M>(
-  disk: Disk,
-  folder: string,
-  { afterSeq = 0, types, onDamage }: ReadEventsOptions,
-): AsyncGenerator<SessionEvent<M>> {
+export function readEvents<M>(disk: Disk, folder: string, options: ReadEventsOptions): AsyncGenerator<SessionEvent<M>> {
+  return selectEvents(linesIn<M>(disk, folder), options);
+}
+
+type Lines<M> = Generator<LogLine<M>, void>;
+
+function* linesIn<M>(disk: Disk, folder: string): Lines<M> {
   const files: DiskFile[] = [];
   const open = (name: string): DiskFile | undefined => {
     const path = join(folder, name);
@@ -21,30 +24,23 @@ export async function* readEvents<M>(
     files.push(file);
     return file;
   };
-  const seen = { damagedLines: 0, acknowledged: 0 };
   try {
     // The log is opened first: an event that a compaction moves meanwhile is then read twice rather than never.
     const log = open(EVENTS);
     const archiveBytes = log ? soundArchive(log) : 0;
     const archive = archiveBytes > 0 ? open(ARCHIVE) : undefined;
-    let last = afterSeq;
-    for (const event of merged<M>(eventsIn<M>(archive, seen, archiveBytes), eventsIn<M>(log, seen))) {
-      if (event.type === 'damage_acknowledged') seen.acknowledged = Math.max(seen.acknowledged, event.lines);
-      if (event.seq <= last) continue;
-      last = event.seq;
-      if (types ? types.includes(event.type) : event.type !== 'checkpoint') yield event;
-    }
+    yield* merged<M>(eventsIn<M>(archive, archiveBytes), eventsIn<M>(log));
   } finally {
     for (const file of files) file.close();
   }
-  if (seen.damagedLines > seen.acknowledged) onDamage(seen.damagedLines);
 }
 
 /** Merges two lists by sequence number. A line that a compaction kept is in both, and one copy may be damaged. */
-function* merged<M>(archive: Iterator<SessionEvent<M>>, log: Iterator<SessionEvent<M>>): Generator<SessionEvent<M>> {
+function* merged<M>(archive: Lines<M>, log: Lines<M>): Lines<M> {
+  const seqOf = ({ event }: LogLine<M>): number => event?.seq ?? 0;
   let [archived, logged] = [archive.next(), log.next()];
   while (!archived.done || !logged.done) {
-    if (!archived.done && (logged.done || archived.value.seq <= logged.value.seq)) {
+    if (!archived.done && (logged.done || seqOf(archived.value) <= seqOf(logged.value))) {
       yield archived.value;
       archived = archive.next();
     } else if (!logged.done) {
@@ -54,16 +50,12 @@ function* merged<M>(archive: Iterator<SessionEvent<M>>, log: Iterator<SessionEve
   }
 }
 
-function* eventsIn<M>(
-  file: DiskFile | undefined,
-  seen: { damagedLines: number },
-  to?: number,
-): Generator<SessionEvent<M>> {
+function* eventsIn<M>(file: DiskFile | undefined, to?: number): Lines<M> {
   if (!file) return;
   for (const part of readLog<M>(file, 0, to)) {
-    if (part.kind === 'event' && part.isWhole) yield part.event;
+    if (part.kind === 'event' && part.isWhole) yield part;
     // A last line without its newline may still be being written, so it is not damage.
-    else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) seen.damagedLines += 1;
+    else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) yield { event: undefined };
   }
 }
 

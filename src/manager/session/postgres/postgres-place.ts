@@ -14,11 +14,12 @@ import { createPool, type OwnPool } from '../../../store/postgres/create-pool.ts
 import { migrate } from '../../../store/postgres/migrate.ts';
 import { isPool, POSTGRES_RULES, wholeMs } from '../../../store/postgres/postgres-rules.ts';
 import { checkSession } from '../../../store/store.ts';
+import { selectEvents } from '../log/select-events.ts';
 import type { SessionStatus } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
 import type { OpenOptions, ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
 import { PostgresStorage } from './postgres-storage.ts';
-import { eventsOf } from './read-rows.ts';
+import { rowsAfter } from './read-rows.ts';
 import type { OpenedRow } from './recover-rows.ts';
 import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
@@ -82,7 +83,7 @@ class PostgresPlace implements SessionPlace {
   async *read<M>(id: string, options: ReadEventsOptions) {
     checkSession(id);
     await this.#migrated();
-    yield* eventsOf<M>(this.#rows, id, options);
+    yield* selectEvents(rowsAfter<M>(this.#rows, id, 0), options);
   }
 
   async lastWritten(id: string, now: number): Promise<number> {

@@ -13,6 +13,7 @@ import {
 } from '../../../store/postgres/connection.ts';
 import { toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
+import { selectEvents } from '../log/select-events.ts';
 import { snapshotText } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
@@ -27,7 +28,7 @@ import type {
   SessionStorage,
   SnapshotOf,
 } from '../session-storage.ts';
-import { eventsOf } from './read-rows.ts';
+import { rowsAfter } from './read-rows.ts';
 import { type OpenedRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';
 import { NAMES } from './session-tables.ts';
@@ -84,7 +85,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   read(options: ReadEventsOptions): AsyncIterable<SessionEvent<M>> {
-    return eventsOf<M>(this.#rows, this.#row.info.id, options);
+    return selectEvents(rowsAfter<M>(this.#rows, this.#info.id, 0), options);
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {

@@ -1,15 +1,13 @@
 import { ask, prepared, type Row } from '../../../store/postgres/connection.ts';
 import { readEvent } from '../log/event-line.ts';
 import type { Place } from '../log/place.ts';
-import type { SessionEvent } from '../session-event.ts';
-import type { ReadEventsOptions } from '../session-storage.ts';
+import type { LogLine } from '../log/select-events.ts';
 import type { SessionRows } from './session-rows.ts';
 import { answerOf } from './until-answered.ts';
 
 /** A row, and its event unless the row is damaged. */
-export interface EventRow<M> {
+export interface EventRow<M> extends LogLine<M> {
   readonly seq: number;
-  readonly event: SessionEvent<M> | undefined;
   readonly place: Place;
 }
 
@@ -47,23 +45,6 @@ export async function rowsOf<M>(rows: SessionRows, id: string, seqs: readonly nu
     for (const row of page) found.push(toEventRow<M>(row));
   }
   return found;
-}
-
-/** All sound events of a session. Damage is reported at the end. */
-export async function* eventsOf<M>(
-  rows: SessionRows,
-  id: string,
-  { afterSeq = 0, types, onDamage }: ReadEventsOptions,
-): AsyncGenerator<SessionEvent<M>> {
-  let [damaged, acknowledged] = [0, 0];
-  for await (const { event } of rowsAfter<M>(rows, id, 0)) {
-    if (!event) damaged += 1;
-    else {
-      if (event.type === 'damage_acknowledged') acknowledged = Math.max(acknowledged, event.lines);
-      if (event.seq > afterSeq && (types ? types.includes(event.type) : event.type !== 'checkpoint')) yield event;
-    }
-  }
-  if (damaged > acknowledged) onDamage(damaged);
 }
 
 function select(rows: SessionRows, statement: string, ...values: unknown[]): Promise<readonly Row[]> {
