@@ -101,8 +101,8 @@ export class DurableSession<M> implements Session<M> {
       const conversation = new Conversation(options.conversation);
       const stored = new Set<string>();
       const between = () => storeHidden(options, conversation, { stored, atLeastChars: MOST_WAITING_CHARS });
-      const checkFormat = (format: string | undefined): void => checkSameFormat(options, format);
-      const recovered = await storage.recover({ conversation, between, checkFormat });
+      const recovered = await storage.recover({ conversation, between });
+      checkSameFormat(options, recovered);
       session = new DurableSession(options, { conversation, stored, recovered });
       await session.#begin(recovered);
       return session;
@@ -358,7 +358,7 @@ interface Parts<M> {
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
 
-function checkSameFormat<M>({ writer, id }: DurableOptions<M>, format: string | undefined): void {
+function checkSameFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered): void {
   const { name } = writer.format;
   if (format === undefined || format === name) return;
   throw new PalimpsestError(

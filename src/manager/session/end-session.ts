@@ -22,7 +22,7 @@ export async function endSession({ storage, format, reason, events, now }: EndOp
   try {
     const conversation = untouched(format);
     const nothing = async (): Promise<void> => {};
-    const { end } = await storage.recover({ conversation, between: nothing, checkFormat: () => {} });
+    const { end } = await storage.recover({ conversation, between: nothing });
     if (end.seq > events) return false;
     const log = new EventLog({
       storage,

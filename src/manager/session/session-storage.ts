@@ -80,8 +80,6 @@ export interface RecoverOptions<M> {
   readonly conversation: Conversation<M>;
   /** Called between events, so that hidden texts are stored before too many are pending. */
   readonly between: () => Promise<void>;
-  /** Called with the format of the messages; undefined for a new log. Throws if another format is expected. */
-  readonly checkFormat: (format: string | undefined) => void;
 }
 
 /** The position of a batch in the log. Its events are JSON and already numbered. */

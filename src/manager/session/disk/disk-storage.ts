@@ -54,10 +54,9 @@ export class DiskStorage<M> implements SessionStorage<M> {
     this.#session.mayWrite();
   }
 
-  async recover({ conversation, between, checkFormat }: RecoverOptions<M>): Promise<Recovered> {
+  async recover(options: RecoverOptions<M>): Promise<Recovered> {
     const { disk, folder } = this.#session;
-    const recovered = await recover({ disk, folder, file: this.#file, conversation, between });
-    checkFormat(recovered.format);
+    const recovered = await recover({ ...options, disk, folder, file: this.#file });
     this.#archiveBytes = recovered.archiveBytes;
     this.#mark = await SyncMark.create(this.#session, recovered.end.seq);
     return recovered;

@@ -15,15 +15,13 @@ import { readSnapshot } from './snapshot-file.ts';
 import { readSyncMark } from './sync-mark.ts';
 import { writePieces } from './write-pieces.ts';
 
-export interface DiskRecoverOptions<M> extends Pick<RecoverOptions<M>, 'conversation' | 'between'> {
+export interface DiskRecoverOptions<M> extends RecoverOptions<M> {
   readonly disk: Disk;
   readonly folder: string;
   readonly file: DiskFile;
 }
 
 export interface RecoveredLog extends Recovered {
-  /** The format of the messages in the log. Undefined for a new log. */
-  readonly format: string | undefined;
   /** The number of archive bytes that are known to be sound. */
   readonly archiveBytes: number;
 }
@@ -110,9 +108,8 @@ class LogReplay<M> {
   }
 
   result(problem: string | undefined): RecoveredLog {
-    const { format, archiveBytes } = this.#replay;
     const [tornBytes, cutLines] = [this.#tornBytes, this.#cutLines];
-    return { ...this.#replay.result({ problem, tornBytes, cutLines }), format, archiveBytes };
+    return { ...this.#replay.result({ problem, tornBytes, cutLines }), archiveBytes: this.#replay.archiveBytes };
   }
 
   #take(part: LogPart<M>): void {

@@ -9,6 +9,8 @@ import type { Snapshot } from './snapshot.ts';
 
 /** The state of a session after its events were read. */
 export interface Recovered {
+  /** The format of the messages in the log. Undefined for a new log. */
+  readonly format: string | undefined;
   readonly end: LogEnd;
   readonly recovery: Omit<Recovery, 'answeredCalls'>;
   /** All damage that was found, acknowledged or not. */
@@ -35,7 +37,7 @@ export class Replay<M> {
   /** The number of events that were read. */
   events = 0;
   end: LogEnd;
-  format: string | undefined;
+  #format: string | undefined;
   /** The number of archive bytes that are known to be sound. */
   archiveBytes: number;
   /** The messages before the checkpoint of a compacted log. The checkpoint refers to them. */
@@ -45,7 +47,7 @@ export class Replay<M> {
     const { snapshot, damage } = options;
     this.#options = options;
     this.damage = damage;
-    this.format = snapshot?.format;
+    this.#format = snapshot?.format;
     this.archiveBytes = snapshot?.archive_bytes ?? 0;
     this.end = { position: snapshot?.offset ?? 0, seq: snapshot?.seq ?? 0, time: snapshot?.time ?? '' };
   }
@@ -117,6 +119,7 @@ export class Replay<M> {
   }): Recovered {
     const from = this.#options.snapshot ? 'snapshot' : this.events > 0 ? 'events' : 'nothing';
     return {
+      format: this.#format,
       end: this.end,
       damage: this.damage,
       recovery: {
@@ -135,7 +138,7 @@ export class Replay<M> {
   }
 
   #fold({ event, place }: LocatedEvent<M>): void {
-    if (event.type === 'session_start') this.format = event.format;
+    if (event.type === 'session_start') this.#format = event.format;
     if (event.type === 'damage_acknowledged') this.damage.take(event);
     this.#options.conversation.apply(event, place);
   }
@@ -150,7 +153,7 @@ export class Replay<M> {
       for (const { key, message } of messagesOf(event)) found.set(key, { message, place });
     const lost = this.#options.conversation.load(state, (key) => found.get(key));
     for (const seq of lost.map(seqOfKey)) this.damage.miss(seq, seq + 1);
-    this.format = format;
+    this.#format = format;
     this.#prologue = undefined;
   }
 }

@@ -23,7 +23,7 @@ export interface OpenedRow {
 export async function recoverRows<M>(
   rows: SessionRows,
   { info, checkpointSeq, logBytes, snapshot: saved }: OpenedRow,
-  { conversation, between, checkFormat }: RecoverOptions<M>,
+  { conversation, between }: RecoverOptions<M>,
 ): Promise<Recovered> {
   const { id, events: lastSeq, lastActive: lastTime } = info;
   const { snapshot, damage, problem } = await loadSnapshot<M>(conversation, {
@@ -43,7 +43,6 @@ export async function recoverRows<M>(
   if (lastSeq > 0 && replay.events === 0 && !snapshot) throw noEvents(id);
   replay.damage.miss(replay.end.seq + 1, lastSeq + 1);
   replay.end = { position: logBytes, seq: lastSeq, time: lastTime };
-  checkFormat(replay.format);
   return replay.result({ problem });
 }
 
