@@ -4,6 +4,7 @@ import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Store } from '../store/store.ts';
 import type { Facts } from './decide/decision.ts';
+import { oncePerPriceList } from './decide/policy-with-history.ts';
 import type { ArmOptions } from './exchange/arms.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
 import { InFlight } from './exchange/in-flight.ts';
@@ -117,7 +118,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
 function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly limits: GatewayLimits } {
   const { policy, prices, maxTokens, boundThinking, limits } = options;
   return {
-    policy: typeof policy === 'object' ? () => policy as Policy : policy,
+    policy: typeof policy === 'object' ? () => policy as Policy : policy && oncePerPriceList(policy),
     prices: prices === undefined ? undefined : toPrices('createGateway', prices),
     maxTokens,
     boundThinking,

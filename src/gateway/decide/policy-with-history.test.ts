@@ -6,7 +6,7 @@ import { breakEven } from '../../plan/policies/break-even.ts';
 import type { Policy } from '../../plan/policy.ts';
 import { type CacheLookup, type Prices, priceLists } from '../../plan/prices.ts';
 import { providers } from '../wire/providers.ts';
-import { policyWithHistory, toRecorded } from './policy-with-history.ts';
+import { oncePerPriceList, policyWithHistory, toRecorded } from './policy-with-history.ts';
 
 const five = { ...priceLists['anthropic-5m'], leastTokens: 0, canMark: true };
 const none = { ...priceLists.none, canMark: true };
@@ -166,5 +166,26 @@ describe('the default policy', () => {
     const lists = [...Object.values(priceLists), ...own];
     const recorded = lists.map((prices) => toRecorded(make(prices), { ...prices, canMark: true }));
     expect(recorded).toEqual(lists.map(() => ({ name: 'break-even', options: {}, isPriced: true })));
+  });
+});
+
+describe('oncePerPriceList', () => {
+  it('makes a policy once for all lists with equal prices', () => {
+    const asked: Prices[] = [];
+    const make = oncePerPriceList((prices) => {
+      asked.push(prices);
+      return breakEven({ prices });
+    });
+    const policy = make(plain);
+    expect(make({ ...plain })).toBe(policy);
+    expect(make(priceLists.none)).not.toBe(policy);
+    expect(asked).toEqual([plain, priceLists.none]);
+  });
+
+  it('keeps a limited number of policies', () => {
+    const make = oncePerPriceList((prices) => breakEven({ prices }));
+    const first = make({ ...plain, read: 0.5 });
+    for (let i = 0; i < 1000; i++) make({ ...plain, read: i / 1000 + 0.0001 });
+    expect(make({ ...plain, read: 0.5 })).not.toBe(first);
   });
 });

@@ -3,6 +3,7 @@ import { type Observation, type Policy, type RequestView, specOf } from '../../p
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import { insideWindow, outsideWindow } from '../../plan/stages/mask.ts';
 import type { RecordedPolicy } from '../conversation/events.ts';
+import { LruMap } from '../conversation/lru-map.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
 
 /** The prices and the policy from a turn on. */
@@ -15,6 +16,20 @@ export interface Period {
 
 /** Makes a policy for a price list. */
 export type MakePolicy = (prices: Prices) => Policy;
+
+/** Makes each policy once for all conversations: making one takes longer than reading a turn, and policies hold no state. */
+export function oncePerPriceList(make: MakePolicy): MakePolicy {
+  const made = new LruMap<string, Policy>(MOST_PRICE_LISTS);
+  return (prices) => {
+    const key = JSON.stringify(prices);
+    const policy = made.get(key) ?? make(prices);
+    made.set(key, policy);
+    return policy;
+  };
+}
+
+/** Price lists also come from recorded events, so there may be any number of them. */
+const MOST_PRICE_LISTS = 100;
 
 /** A policy as it is recorded; undefined if it cannot be recorded as data. */
 export function toRecorded(policy: Policy, { canMark: _place, ...prices }: MaskingPrices): RecordedPolicy | undefined {

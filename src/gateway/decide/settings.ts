@@ -7,7 +7,13 @@ import type { Found, GatewayEvent, RecordedPolicy, RecordedPrices, SettingsEvent
 import type { MaskingPrices } from '../wire/request-prices.ts';
 import { arrivalOf, arrivalPeriods } from './arrival-periods.ts';
 import type { Facts } from './decision.ts';
-import { type MakePolicy, type Period, policyWithHistory, toRecorded } from './policy-with-history.ts';
+import {
+  type MakePolicy,
+  oncePerPriceList,
+  type Period,
+  policyWithHistory,
+  toRecorded,
+} from './policy-with-history.ts';
 import type { ReadRequest } from './read-request.ts';
 
 /** The settings that a conversation is planned with. */
@@ -77,9 +83,9 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   };
 }
 
-const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
+const breakEvenAt = oncePerPriceList((prices) => breakEven({ prices }));
 
-/** Recorded in the same way at all prices. Created once: creating a policy takes as long as reading a small request. */
+/** Recorded in the same way at all prices. */
 const DEFAULT_POLICY = recordable(breakEvenAt, { ...priceLists.none, canMark: true });
 
 /** The parts of a policy that are recorded, and the size to which it cuts results. */
