@@ -58,6 +58,24 @@ describe.each(formatNames)('fit on %s, called again and again on the same object
   });
 });
 
+describe('fit, called again after a message lost its role', () => {
+  it('refuses the list as if it had never seen it, until the message has it again', () => {
+    const call = { function: { name: 'read_file', arguments: { path: 'src/a.ts', text: 'one line\n'.repeat(60) } } };
+    const messages = [
+      { role: 'user', content: 'Fix it.' },
+      { role: 'assistant', content: '', tool_calls: [call] },
+      { role: 'tool', tool_name: 'read_file', content: 'done' },
+    ];
+    const options = { format: 'ollama', policy: never() } as const;
+    expect(outcome(messages, options)).toMatchObject({ hidden: [] });
+    (messages[1] as { role: string }).role = '';
+    expect(fresh(messages, options)).toBe('UNKNOWN_FORMAT');
+    expect(outcome(messages, options)).toBe('UNKNOWN_FORMAT');
+    (messages[1] as { role: string }).role = 'assistant';
+    expect(outcome(messages, options)).toMatchObject({ hidden: [] });
+  });
+});
+
 describe.each(formatNames)('what fit answers for %s, changed by the caller', (format) => {
   it('is answered anew by the next call, and stays as the caller has it', () => {
     fc.assert(

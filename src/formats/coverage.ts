@@ -58,6 +58,11 @@ export function growingCoverage<M>(format: Format<M>, messages: readonly M[]): L
   return meter;
 }
 
+/** Measures a list anew in the next call: messages that were measured may have changed in place. */
+export function forgetCoverage([first]: readonly unknown[]): void {
+  if (isRecord(first)) meters.delete(first);
+}
+
 class Meter<M> implements ListCoverage {
   held = 0;
   read = 0;

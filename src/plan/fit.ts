@@ -16,7 +16,7 @@ import type { PlannerParts } from './parts/parts.ts';
 import { Planner, type PlannerOptions } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
-import { resolveFormat } from './resolve-format.ts';
+import { checkFormatAgain, resolveFormat } from './resolve-format.ts';
 import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -137,7 +137,12 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   checkFitOptions(options);
   keepCompiled();
   const withDefaults = { ...options, policy: policyOf(options), parts: allParts };
-  return fitInFormat(messages, resolveFormat<M>(messages, options.format), withDefaults);
+  const format = resolveFormat<M>(messages, options.format);
+  return fitRemembered(messages, {
+    format,
+    options: withDefaults,
+    checkAgain: () => checkFormatAgain(messages, options.format),
+  });
 }
 
 export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, RULES);
@@ -150,6 +155,16 @@ export interface PolicyOptions extends FitOptions {
 
 /** Like `fit`, without detection and defaults: a bundle has only the format, policy and parts that it names. */
 export function fitInFormat<M>(messages: readonly M[], format: Format<M>, options: PolicyOptions): FitResult<M> {
+  return fitRemembered(messages, { format, options });
+}
+
+interface Fitting<M> {
+  readonly format: Format<M>;
+  readonly options: PolicyOptions;
+  readonly checkAgain?: () => void;
+}
+
+function fitRemembered<M>(messages: readonly M[], { format, options, checkAgain }: Fitting<M>): FitResult<M> {
   const planner = plannerFor(messages, {
     options,
     format,
@@ -157,6 +172,7 @@ export function fitInFormat<M>(messages: readonly M[], format: Format<M>, option
     sameAs: () => sameAs(options, format),
     create: () => newPlanner(format, options, { of: 'fit' }),
     isCold: isCold(options),
+    ...(checkAgain ? { checkAgain } : {}),
   });
   return fittedBy(planner, messages, options);
 }

@@ -19,6 +19,8 @@ export interface PlannerKey<M> {
   /** Returns a function that compares later options with these. */
   sameAs(): (options: unknown, format: unknown) => boolean;
   create(): Planner<M>;
+  /** Called if a list is not what it was in the previous call, which may have read other texts in the same messages. */
+  checkAgain?(): void;
   /** Whether the cache is known to have expired before the next request. */
   readonly isCold: boolean;
 }
@@ -37,7 +39,9 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     return planner;
   }
   const known = conversations.get(first) as Conversation<M> | undefined;
-  const conversation = known && goesOn(known, messages, key) ? known : begin(key);
+  const isKnown = known !== undefined && goesOn(known, messages, key);
+  if (known && !isKnown) key.checkAgain?.();
+  const conversation = isKnown ? known : begin(key);
   const { planner, seen } = conversation;
   const fresh = messages.slice(planner.ledger.messages.length);
   if (fresh.length === 0) return planner;

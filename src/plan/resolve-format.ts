@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
-import { growingCoverage } from '../formats/coverage.ts';
+import { forgetCoverage, growingCoverage } from '../formats/coverage.ts';
 import { formatByName, guessFormat, isCertain, isOfFormat } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { kindOfValue } from '../options.ts';
@@ -17,7 +17,15 @@ export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | Form
   const coverage = growingCoverage(format, messages);
   const isNamed = named !== undefined;
   if (isOfFormat(format.name, coverage, { messages, isNamed })) return format;
+  // The caller may repair a message in place.
+  forgetCoverage(messages);
   throw readsLittle(messages, format, { coverage, isNamed });
+}
+
+/** Throws if a format reads little of a list that has changed in place since it was resolved. */
+export function checkFormatAgain(messages: readonly unknown[], named: AnyFormat | FormatName | undefined): void {
+  forgetCoverage(messages);
+  resolveFormat(messages, named);
 }
 
 function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> | undefined {
