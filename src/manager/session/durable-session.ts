@@ -20,7 +20,7 @@ import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { ArrivalSettings, EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
 import type { SessionParts } from './session-settings.ts';
-import type { SessionStorage } from './session-storage.ts';
+import type { SessionPlace, SessionStorage } from './session-storage.ts';
 import { type HiddenStore, storeHidden } from './storing/store-hidden.ts';
 import { storeShaped, unstoredShaped } from './storing/store-shaped.ts';
 import { TurnRecorder } from './storing/turn-recorder.ts';
@@ -31,7 +31,8 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  /** The storage of this session. It is closed with the session. */
+  /** The place of this session, and its storage. They are closed with the session. */
+  readonly place: SessionPlace;
   readonly storage: SessionStorage<M>;
 }
 
@@ -229,7 +230,7 @@ export class DurableSession<M> implements Session<M> {
       });
     } finally {
       this.#log.close();
-      await this.#options.storage.close({ isSaved });
+      await this.#options.storage.close({ isSaved }).finally(() => this.#options.place.close());
     }
   }
 
