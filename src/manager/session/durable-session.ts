@@ -118,13 +118,13 @@ export class DurableSession<M> implements Session<M> {
     return this.#options.writer.format;
   }
   get number(): number {
-    return this.#conversation.number;
+    return this.#conversation.facts.number;
   }
   get turns(): number {
-    return this.#conversation.turns;
+    return this.#conversation.facts.turns;
   }
   get status(): SessionStatus {
-    return this.#conversation.status;
+    return this.#conversation.facts.status;
   }
   get recovery(): Recovery {
     return this.#recovery;

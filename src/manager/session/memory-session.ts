@@ -73,11 +73,11 @@ class MemorySession<M> implements AgentContext<M> {
     return this.#writer.format;
   }
   get number(): number {
-    return this.#conversation.number;
+    return this.#conversation.facts.number;
   }
 
   get status(): SessionStatus {
-    return this.#conversation.status;
+    return this.#conversation.facts.status;
   }
 
   async add(...messages: readonly M[]): Promise<void> {

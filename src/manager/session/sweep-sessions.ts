@@ -96,7 +96,7 @@ export async function endSession(
     const { end } = await storage.recover({ conversation, between: nothing });
     if (end.seq > events) return false;
     const log = new EventLog({ storage, end, now, onDurable: nothing, afterBatch: nothing, onProblem: nothing });
-    await log.append([{ type: 'session_end', reason: 'expired', total_turns: conversation.turns }]);
+    await log.append([{ type: 'session_end', reason: 'expired', total_turns: conversation.facts.turns }]);
     return true;
   } finally {
     await storage.close({ isSaved: false });
