@@ -52,7 +52,8 @@ function lineAt(bytes: Buffer, offset: number): Line {
   return { offset, bytes: bytes.length, text: textOf(isWhole ? bytes.subarray(0, -1) : bytes), isWhole };
 }
 
-function textOf(bytes: Buffer): string {
+/** Empty if the bytes are not UTF-8, or more than a string can hold. */
+export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) return '';
   try {
     return bytes.toString('utf8');
