@@ -1,5 +1,5 @@
 import type { Conversation } from './conversation/conversation.ts';
-import type { Place } from './log/place.ts';
+import type { Place } from './log/event-line.ts';
 import type { Recovered } from './log/replay.ts';
 import type { Snapshot } from './log/snapshot.ts';
 import type { EventOptions } from './session.ts';

@@ -5,7 +5,7 @@ import type { SummaryLog } from '../../../store/summary-log.ts';
 import { sizeOfMessages } from '../../budget/sizes.ts';
 import { trimMessages } from '../../budget/trim-messages.ts';
 import { openCallsOf } from '../../open-calls.ts';
-import type { Place } from '../log/place.ts';
+import type { Place } from '../log/event-line.ts';
 import type { EventBody, SessionEvent, SessionStatus } from '../session-event.ts';
 import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
 

@@ -8,8 +8,7 @@ import { listFolders } from './list-folders.ts';
 import { lockSession } from './lock-session.ts';
 import { UNSHARED } from './open-log.ts';
 import { readEvents } from './read-events.ts';
-import { EVENTS, NAMES } from './session-files.ts';
-import { sessionFolder } from './session-folder.ts';
+import { EVENTS, NAMES, sessionFolder } from './session-folder.ts';
 
 /** Sessions in a directory, each in a folder of its own. */
 export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlace {

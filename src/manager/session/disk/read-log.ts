@@ -1,7 +1,6 @@
 import { sessionLimits } from '../../../limits.ts';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { CHECKSUM, type ReadLine, readEvent } from '../log/event-line.ts';
-import type { Place } from '../log/place.ts';
+import { CHECKSUM, type Place, type ReadLine, readEvent } from '../log/event-line.ts';
 import { inOrder } from './line-order.ts';
 import { type Line, lastLine, readAt, readLines, textOf } from './lines.ts';
 
