@@ -278,7 +278,7 @@ function show(value: unknown): string {
 
 function withoutFields(value: unknown, found: readonly Found[]): unknown {
   if (!isRecord(value) || Array.isArray(value)) return {};
-  const copy = structuredClone(value);
+  const copy = copyOf(value);
   // The last first: removing an item of a list moves the items after it.
   for (const { path } of [...found].reverse()) {
     const parent = valueAt(copy, path.slice(0, -1));
@@ -287,4 +287,11 @@ function withoutFields(value: unknown, found: readonly Found[]): unknown {
     else if (isRecord(parent)) delete parent[String(key)];
   }
   return copy;
+}
+
+/** A copy of lists and objects. Not by structuredClone, which refuses functions: an object in code may have some. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
 }
