@@ -171,6 +171,11 @@ describe('readConfig', () => {
     checkConfig(given);
     expect(given).toEqual({ context: { limit: 0 }, store: null });
   });
+
+  it('names a wrong field beside a function', () => {
+    const config = { model: { bogus: 1 }, policy: { name: 'break-even', toolKind: () => 'read' } };
+    expect(checkConfig(config).problems.map(({ field }) => field)).toContain('model.bogus');
+  });
 });
 
 describe('the JSON schema', () => {

@@ -160,39 +160,35 @@ function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutEmpty(inner, unwrapped(shape?.[key]))]));
 }
 
-/** Checks that concern several fields. */
-function checkTogether(config: Config): Checked {
-  const answer = withAnswer(config);
-  const policy = withPolicy(answer.config);
-  const tenants = withTenants(policy.config);
-  const provider = withProvider(tenants.config);
-  return {
-    config: provider.config,
-    found: [...answer.found, ...policy.found, ...tenants.found, ...provider.found],
-  };
+/** Checks that concern several fields. Each sees the configuration without the fields that an earlier one refused. */
+function checkTogether(given: Config): Checked {
+  let checked: Checked = { config: given, found: [] };
+  for (const wrongIn of [wrongAnswer, wrongPolicy, wrongTenants, wrongProvider]) {
+    const found = wrongIn(checked.config);
+    if (found.length > 0)
+      checked = { config: withoutFields(checked.config, found) as Config, found: [...checked.found, ...found] };
+  }
+  return checked;
 }
 
 /** Accepts unknown providers, but not a misspelt known one. */
-function withProvider(config: Config): Checked {
-  const { provider, ...model } = config.model ?? {};
-  if (provider === undefined || PROVIDERS.includes(provider)) return { config, found: [] };
-  const near = nearest(provider, PROVIDERS);
-  if (near === undefined) return { config, found: [] };
-  const text = `Expected a provider but found "${provider}"; did you mean ${near}?`;
-  return { config: { ...config, model }, found: [{ path: ['model', 'provider'], text }] };
+function wrongProvider({ model: { provider } = {} }: Config): Found[] {
+  const near = provider === undefined || PROVIDERS.includes(provider) ? undefined : nearest(provider, PROVIDERS);
+  if (near === undefined) return [];
+  return [{ path: ['model', 'provider'], text: `Expected a provider but found "${provider}"; did you mean ${near}?` }];
 }
 
 /** The answer and the margin must leave room for a request. A file that names no model may still have one in code. */
-function withAnswer(config: Config): Checked {
+function wrongAnswer(config: Config): Found[] {
   const { limitTokens, source, budgetTokens } = limitOf(config);
-  const { max_output_tokens: output, ...model } = config.model ?? {};
-  if (output === undefined || budgetTokens > 0 || source === 'unknown') return { config, found: [] };
+  const output = config.model?.max_output_tokens;
+  if (output === undefined || budgetTokens > 0 || source === 'unknown') return [];
   const text = `Expected below nine tenths of ${LIMIT_FIELDS[source]} (${limitTokens}) but found ${output}`;
-  return { config: { ...config, model }, found: [{ path: ['model', 'max_output_tokens'], text }] };
+  return [{ path: ['model', 'max_output_tokens'], text }];
 }
 
 /** Tenants become folders and keys, and their tokens tell them apart. No token is shown. */
-function withTenants(config: Config): Checked {
+function wrongTenants(config: Config): Found[] {
   const tokens = config.gateway?.tokens ?? {};
   const owners = new Map(Object.entries(tokens).map(([tenant, token]) => [token, tenant]));
   const found = Object.entries(tokens).flatMap(([tenant, token]): Found[] => {
@@ -204,18 +200,17 @@ function withTenants(config: Config): Checked {
   const { tenant } = config.store ?? {};
   if (tenant !== undefined && !isTenant(tenant))
     found.push({ path: ['store', 'tenant'], text: `Expected a tenant of ${TENANT_RULE} but found '${tenant}'` });
-  return { config: found.length === 0 ? config : (withoutFields(config, found) as Config), found };
+  return found;
 }
 
 /** The makers of policies check their options themselves. */
-function withPolicy(config: Config): Checked {
+function wrongPolicy(config: Config): Found[] {
   try {
     policyOf(config);
-    return { config, found: [] };
+    return [];
   } catch (error) {
     if (!(error instanceof PalimpsestError)) throw error;
-    const { policy: _wrong, ...rest } = config;
-    return { config: rest, found: [{ path: ['policy'], text: error.message }] };
+    return [{ path: ['policy'], text: error.message }];
   }
 }
 
@@ -278,7 +273,7 @@ function show(value: unknown): string {
 
 function withoutFields(value: unknown, found: readonly Found[]): unknown {
   if (!isRecord(value) || Array.isArray(value)) return {};
-  const copy = structuredClone(value);
+  const copy = copyOf(value);
   // The last first: removing an item of a list moves the items after it.
   for (const { path } of [...found].reverse()) {
     const parent = valueAt(copy, path.slice(0, -1));
@@ -287,4 +282,11 @@ function withoutFields(value: unknown, found: readonly Found[]): unknown {
     else if (isRecord(parent)) delete parent[String(key)];
   }
   return copy;
+}
+
+/** A copy of lists and objects. Not by structuredClone, which refuses functions: an object in code may have some. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
 }

@@ -7,20 +7,19 @@ import { sessionContinuity } from '../context/notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { Conversation } from './conversation/conversation.ts';
-import { messageEvents } from './conversation/message-events.ts';
+import { messageEvents, resultEvents } from './conversation/message-events.ts';
 import { RequestRenderer } from './conversation/request-renderer.ts';
-import { resultEvents } from './conversation/result-events.ts';
-import { checkLogged } from './log/check-logged.ts';
+import { checkLogged } from './log/check-body.ts';
 import { type Damage, damageFound } from './log/damage.ts';
+import type { Place } from './log/event-line.ts';
 import { EventLog } from './log/event-log.ts';
-import type { Place } from './log/place.ts';
 import type { Recovered } from './log/replay.ts';
 import { checkEventOptions } from './log/select-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { ArrivalSettings, EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
 import type { SessionParts } from './session-settings.ts';
-import type { SessionStorage } from './session-storage.ts';
+import type { SessionPlace, SessionStorage } from './session-storage.ts';
 import { type HiddenStore, storeHidden } from './storing/store-hidden.ts';
 import { storeShaped, unstoredShaped } from './storing/store-shaped.ts';
 import { TurnRecorder } from './storing/turn-recorder.ts';
@@ -31,7 +30,8 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  /** The storage of this session. It is closed with the session. */
+  /** The place of this session, and its storage. They are closed with the session. */
+  readonly place: SessionPlace;
   readonly storage: SessionStorage<M>;
 }
 
@@ -117,13 +117,13 @@ export class DurableSession<M> implements Session<M> {
     return this.#options.writer.format;
   }
   get number(): number {
-    return this.#conversation.number;
+    return this.#conversation.facts.number;
   }
   get turns(): number {
-    return this.#conversation.turns;
+    return this.#conversation.facts.turns;
   }
   get status(): SessionStatus {
-    return this.#conversation.status;
+    return this.#conversation.facts.status;
   }
   get recovery(): Recovery {
     return this.#recovery;
@@ -229,7 +229,7 @@ export class DurableSession<M> implements Session<M> {
       });
     } finally {
       this.#log.close();
-      await this.#options.storage.close({ isSaved });
+      await this.#options.storage.close({ isSaved }).finally(() => this.#options.place.close());
     }
   }
 

@@ -8,9 +8,8 @@ import type { MessageWriter } from '../message-writer.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import type { ToolResult } from '../tool-call.ts';
 import { Conversation } from './conversation/conversation.ts';
-import { messageEvents } from './conversation/message-events.ts';
+import { messageEvents, resultEvents } from './conversation/message-events.ts';
 import { RequestRenderer } from './conversation/request-renderer.ts';
-import { resultEvents } from './conversation/result-events.ts';
 import type { MaskReport } from './session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
@@ -73,11 +72,11 @@ class MemorySession<M> implements AgentContext<M> {
     return this.#writer.format;
   }
   get number(): number {
-    return this.#conversation.number;
+    return this.#conversation.facts.number;
   }
 
   get status(): SessionStatus {
-    return this.#conversation.status;
+    return this.#conversation.facts.status;
   }
 
   async add(...messages: readonly M[]): Promise<void> {

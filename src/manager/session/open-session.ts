@@ -7,7 +7,7 @@ import { type DurableOptions, DurableSession } from './durable-session.ts';
 import { findPlace, PLACE_RULES } from './find-place.ts';
 import type { Session, SessionOptions } from './session.ts';
 import { partsOf, SETTINGS_RULES } from './session-settings.ts';
-import type { SessionPlace, SessionStorage } from './session-storage.ts';
+import type { SessionPlace } from './session-storage.ts';
 
 const RULES = {
   ...SETTINGS_RULES,
@@ -43,21 +43,11 @@ export async function openSession<M = ChatMessage>(options: SessionOptions<M>): 
   const session = toDurable(options);
   const place = await placeOf(options);
   try {
-    return await DurableSession.open({ ...session, storage: await openStorage(place, session) });
-  } catch (error) {
-    throw error instanceof PalimpsestError || options.disk ? error : cannotOpen(id, error as Error);
-  }
-}
-
-async function openStorage<M>(
-  place: SessionPlace,
-  { id, onProblem }: Pick<DurableOptions<M>, 'id' | 'onProblem'>,
-): Promise<SessionStorage<M>> {
-  try {
-    return await place.open<M>(id, { onProblem, onClose: () => place.close() });
+    const storage = await place.open<M>(id, session.onProblem);
+    return await DurableSession.open({ ...session, place, storage });
   } catch (error) {
     await place.close();
-    throw error;
+    throw error instanceof PalimpsestError || options.disk ? error : cannotOpen(id, error as Error);
   }
 }
 
@@ -65,7 +55,7 @@ async function placeOf<M>({ disk, ...options }: SessionOptions<M>): Promise<Sess
   return disk ? diskPlace(options.directory as string, disk) : findPlace('openSession', options);
 }
 
-function toDurable<M>(options: SessionOptions<M>): Omit<DurableOptions<M>, 'storage'> {
+function toDurable<M>(options: SessionOptions<M>): Omit<DurableOptions<M>, 'place' | 'storage'> {
   const { id, store } = options;
   return {
     ...partsOf(options, { hasStore: store !== undefined }),

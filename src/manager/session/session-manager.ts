@@ -60,7 +60,7 @@ export class SessionManager<M> extends ContextManager<M> {
 
   /** Begins the next session. Answers the event that records it. */
   beginNext(writer: MessageWriter<M>, reason: string): SessionRestart<M> {
-    const { turns: previous_turns } = this.#decisions.conversation;
+    const { turns: previous_turns } = this.#decisions.conversation.facts;
     const { sessionNumber: session_number, carryover, notice } = super.restart();
     const messages = [...carryover, writer.notice(notice)];
     const about = { session_number, previous_turns, carryover_messages: carryover.length, reason };
@@ -71,7 +71,7 @@ export class SessionManager<M> extends ContextManager<M> {
     const { conversation } = this.#decisions;
     return {
       type: 'token_usage',
-      turn: conversation.turns,
+      turn: conversation.facts.turns,
       prompt_tokens: promptTokens,
       completion_tokens: completionTokens,
       total_tokens: promptTokens + completionTokens,
@@ -99,12 +99,13 @@ export class SessionManager<M> extends ContextManager<M> {
 
 function stateOf<M>(conversation: Conversation<M>): ManagerState {
   const promptTokens = conversation.promptTokens();
+  const { number, usage, total_masked, winding_down } = conversation.facts;
   return {
-    sessionNumber: conversation.number,
+    sessionNumber: number,
     ...(promptTokens === undefined ? {} : { promptTokens }),
-    completionTokens: conversation.usage?.completion_tokens ?? 0,
-    maskedTotal: conversation.totalMasked,
-    isWindingDown: conversation.isWindingDown,
+    completionTokens: usage?.completion_tokens ?? 0,
+    maskedTotal: total_masked,
+    isWindingDown: winding_down,
     hasTriedMask: false,
   };
 }

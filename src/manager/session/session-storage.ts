@@ -1,5 +1,5 @@
 import type { Conversation } from './conversation/conversation.ts';
-import type { Place } from './log/place.ts';
+import type { Place } from './log/event-line.ts';
 import type { Recovered } from './log/replay.ts';
 import type { Snapshot } from './log/snapshot.ts';
 import type { EventOptions } from './session.ts';
@@ -15,8 +15,11 @@ export interface SessionNames {
 /** The location of sessions: a directory or a database. */
 export interface SessionPlace {
   readonly names: SessionNames;
-  /** Makes this process the only writer of the session. Throws STORE_LOCKED if another process has it open. */
-  open<M>(id: string, options: OpenOptions): Promise<SessionStorage<M>>;
+  /**
+   * Makes this process the only writer of the session. Throws STORE_LOCKED if another process has it open. `onProblem` is called
+   * with problems that do not harm the events.
+   */
+  open<M>(id: string, onProblem: (problem: Error) => void): Promise<SessionStorage<M>>;
   /** All sessions with events, sorted by id. */
   list(): Promise<readonly SessionInfo[]>;
   /** All events of a session. Works while another process has it open. */
@@ -30,13 +33,6 @@ export interface SessionPlace {
   delete(id: string, known?: Pick<SessionInfo, 'events'>): Promise<boolean>;
   /** Call this after every session is closed. */
   close(): Promise<void>;
-}
-
-export interface OpenOptions {
-  /** Called with problems that do not harm the events. */
-  readonly onProblem: (problem: Error) => void;
-  /** Called when the storage is closed. */
-  readonly onClose: () => Promise<void> | void;
 }
 
 export interface ReadEventsOptions extends EventOptions {

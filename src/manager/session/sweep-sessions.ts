@@ -1,8 +1,10 @@
 import { formatByName } from '../../formats/detect-format.ts';
-import type { FormatName } from '../../message.ts';
+import type { Format, FormatName } from '../../message.ts';
 import { amount, checkOptions, flag, func } from '../../options.ts';
-import { endSession } from './end-session.ts';
+import { never } from '../../plan/policies/never.ts';
+import { Conversation } from './conversation/conversation.ts';
 import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
+import { EventLog } from './log/event-log.ts';
 import type { SessionInfo } from './session-info.ts';
 import type { SessionPlace } from './session-storage.ts';
 
@@ -59,7 +61,7 @@ async function sweep(
     try {
       if (now() - (await lastActivity(place, session, now())) <= ttlHours * HOUR_MS) continue;
       // A session that was continued while others were swept stays.
-      const isDone = remove ? await place.delete(id, session) : await end(place, session, now);
+      const isDone = remove ? await place.delete(id, session) : await endSession(place, session, now);
       if (isDone) done.push(id);
     } catch (error) {
       if ((error as { code?: string }).code === 'STORE_LOCKED') open.push(id);
@@ -78,8 +80,36 @@ async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo
   return logged <= now ? logged : place.lastWritten(id, now);
 }
 
-async function end(place: SessionPlace, { id, format, events }: SessionInfo, now: () => number): Promise<boolean> {
-  const own = formatByName(format as FormatName);
-  const storage = await place.open<unknown>(id, { onProblem: () => {}, onClose: () => {} });
-  return endSession({ storage, format: own, reason: 'expired', events, now });
+/**
+ * Logs only that a session is over. Opening it as a session would write a snapshot under the wrong policy, limits and store.
+ * Answers whether it was ended: a session that has more events by now is not.
+ */
+export async function endSession(
+  place: SessionPlace,
+  { id, format, events }: SessionInfo,
+  now: () => number,
+): Promise<boolean> {
+  const conversation = untouched(formatByName(format as FormatName));
+  const nothing = async (): Promise<void> => {};
+  const storage = await place.open<unknown>(id, nothing);
+  try {
+    const { end } = await storage.recover({ conversation, between: nothing });
+    if (end.seq > events) return false;
+    const log = new EventLog({ storage, end, now, onDurable: nothing, afterBatch: nothing, onProblem: nothing });
+    await log.append([{ type: 'session_end', reason: 'expired', total_turns: conversation.facts.turns }]);
+    return true;
+  } finally {
+    await storage.close({ isSaved: false });
+  }
 }
+
+/** A minimal conversation, used only to count turns. */
+const untouched = (format: Format<unknown>): Conversation<unknown> =>
+  new Conversation({
+    format,
+    policy: never(),
+    counter: () => 0,
+    show: 'nothing',
+    arrival: { clean: false, references: false, shell_output: false, truncate: false, truncation: 'head' },
+    limit: Number.MAX_SAFE_INTEGER,
+  });

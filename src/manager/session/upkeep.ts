@@ -1,8 +1,7 @@
 import type { Conversation } from './conversation/conversation.ts';
 import type { Damage, KnownDamage } from './log/damage.ts';
-import { encodeBody, stampBody } from './log/event-line.ts';
+import { encodeBody, type Place, stampBody } from './log/event-line.ts';
 import type { EventLog } from './log/event-log.ts';
-import type { Place } from './log/place.ts';
 import type { SessionEvent } from './session-event.ts';
 import type { SessionStorage } from './session-storage.ts';
 

@@ -1,10 +1,8 @@
-import { formatByName } from '../../formats/detect-format.ts';
 import { deleteSession } from '../../manager/session/delete-session.ts';
-import { endSession } from '../../manager/session/end-session.ts';
 import { findPlace, type SessionPlaceOptions } from '../../manager/session/find-place.ts';
-import { listSessions } from '../../manager/session/list-sessions.ts';
+import { listSessions, type SessionInfo } from '../../manager/session/list-sessions.ts';
 import { readSessionEvents } from '../../manager/session/read-session-events.ts';
-import { sweepSessions } from '../../manager/session/sweep-sessions.ts';
+import { endSession, sweepSessions } from '../../manager/session/sweep-sessions.ts';
 import { never } from '../../plan/policies/never.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { call, eventsOf, type SessionSuite, turns, user } from './session-suite.ts';
@@ -150,9 +148,7 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
       await session.add(user('again'));
       await session.close();
       expect(await place.delete('old', listed)).toBe(false);
-      const storage = await place.open<unknown>('old', { onProblem: () => {}, onClose: () => {} });
-      const ending = { storage, format: formatByName('chat'), reason: 'expired', events: listed?.events ?? 0, now };
-      expect(await endSession(ending)).toBe(false);
+      expect(await endSession(place, listed as SessionInfo, now)).toBe(false);
       expect(await place.list()).toMatchObject([{ status: 'active', events: 3 }]);
       const [again] = await place.list();
       expect(await place.delete('old', again)).toBe(true);

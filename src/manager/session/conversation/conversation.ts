@@ -1,11 +1,11 @@
+import { defined } from '../../../options.ts';
 import type { Cut } from '../../../plan/held-cut.ts';
 import type { SummaryRequest } from '../../../plan/summary.ts';
 import type { SummaryLog } from '../../../store/summary-log.ts';
 import { sizeOfMessages } from '../../budget/sizes.ts';
 import { trimMessages } from '../../budget/trim-messages.ts';
 import { openCallsOf } from '../../open-calls.ts';
-import type { ToolCall } from '../../tool-call.ts';
-import type { Place } from '../log/place.ts';
+import type { Place } from '../log/event-line.ts';
 import type { EventBody, SessionEvent, SessionStatus } from '../session-event.ts';
 import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
 
@@ -17,30 +17,50 @@ interface Entry<M> {
 }
 
 /** The last provider count, and the size of the view at that time. Completion tokens are the sum since the last restart. */
-export interface KnownUsage {
+interface KnownUsage {
   readonly prompt_tokens: number;
   readonly view_tokens?: number | undefined;
   readonly completion_tokens: number;
 }
 
-export interface Approval {
+interface Approval {
   readonly tool: string;
   readonly arguments?: unknown;
 }
 
-/** The state that the events add up to, as data. Messages are listed by their keys. */
-export interface ConversationState<M> extends Omit<SentState<M>, 'keys'> {
-  readonly number: number;
-  readonly status: SessionStatus;
-  readonly turns: number;
-  /** 0 if not given. */
-  readonly turns_before?: number;
-  readonly total_masked: number;
-  readonly winding_down: boolean;
-  readonly usage?: KnownUsage;
-  readonly cut?: Cut;
+/** What is known about a conversation beside its messages. */
+interface Facts {
+  number: number;
+  status: SessionStatus;
+  turns: number;
+  /** The number of turn 0 of this conversation: one more than all turns before the last restart. */
+  turns_before: number;
+  total_masked: number;
+  winding_down: boolean;
+  usage?: KnownUsage | undefined;
+  cut?: Cut | undefined;
   /** The event that started the last run. */
-  readonly run_start?: number;
+  run_start?: number | undefined;
+  /** The time of the last reply. */
+  replied?: string | undefined;
+}
+
+/** The facts about an empty conversation. Also names all of them. */
+const NEW: Facts = {
+  number: 1,
+  status: 'active',
+  turns: 0,
+  turns_before: 0,
+  total_masked: 0,
+  winding_down: false,
+  usage: undefined,
+  cut: undefined,
+  run_start: undefined,
+  replied: undefined,
+};
+
+/** The state that the events add up to, as data. Messages are listed by their keys. */
+export interface ConversationState<M> extends Readonly<Facts>, Omit<SentState<M>, 'keys'> {
   /** The number of failed summaries in a row. */
   readonly summary_failures?: number;
   readonly approvals: Readonly<Record<string, Approval>>;
@@ -48,8 +68,6 @@ export interface ConversationState<M> extends Omit<SentState<M>, 'keys'> {
   readonly messages: readonly string[];
   /** Messages that the policy leaves out of requests. */
   readonly left_out: readonly string[];
-  /** The time of the last reply. */
-  readonly replied?: string;
 }
 
 export interface ConversationOptions<M> extends Omit<ViewOptions<M>, 'summarize'> {
@@ -71,18 +89,7 @@ export class Conversation<M> {
   #view: SessionView<M>;
   #approvals = new Map<string, Approval>();
   #skipped = new Map<string, string>();
-  number = 1;
-  status: SessionStatus = 'active';
-  turns = 0;
-  /** The number of turn 0 of this conversation: one more than all turns before the last restart. */
-  turnsBefore = 0;
-  totalMasked = 0;
-  usage: KnownUsage | undefined;
-  isWindingDown = false;
-  cut: Cut | undefined;
-  /** The time of the last reply. */
-  replied: string | undefined;
-  #runStart: number | undefined;
+  #facts = { ...NEW };
 
   constructor(options: ConversationOptions<M>) {
     this.#options = options;
@@ -91,6 +98,10 @@ export class Conversation<M> {
 
   get view(): SessionView<M> {
     return this.#view;
+  }
+
+  get facts(): Readonly<Facts> {
+    return this.#facts;
   }
 
   messages(): readonly M[] {
@@ -134,52 +145,48 @@ export class Conversation<M> {
       this.#view.mask(masks);
     },
     message: ({ seq, time, message, before }, place) => {
-      if (this.status === 'completed') this.status = 'active';
+      if (this.#facts.status === 'completed') this.#facts.status = 'active';
       const at = before === undefined ? -1 : this.#entries.findIndex(({ key }) => key === before);
-      if (at < 0 && this.#add(String(seq), message, place)) this.replied = time;
+      if (at < 0 && this.#add(String(seq), message, place)) this.#facts.replied = time;
       else if (at >= 0) this.#insert(String(seq), message, { place, at });
       this.#trim();
     },
     token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
-      const before = this.usage?.completion_tokens ?? 0;
-      this.usage = { prompt_tokens, view_tokens, completion_tokens: before + completion_tokens };
-      this.isWindingDown = winding_down;
+      const before = this.#facts.usage?.completion_tokens ?? 0;
+      this.#facts.usage = { prompt_tokens, view_tokens, completion_tokens: before + completion_tokens };
+      this.#facts.winding_down = winding_down;
     },
     context_mask: ({ masks, observations_masked, total_masked, prompt_tokens, view_tokens }) => {
       this.#view.mask(masks);
-      this.totalMasked = total_masked ?? this.totalMasked + observations_masked;
-      if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
+      const { usage } = this.#facts;
+      this.#facts.total_masked = total_masked ?? this.#facts.total_masked + observations_masked;
+      if (usage && prompt_tokens !== undefined) this.#facts.usage = { ...usage, prompt_tokens, view_tokens };
     },
     context_cut: ({ cut, first }) => {
-      if (first === undefined || first === (this.keyAt(0) ?? null)) this.cut = cut ?? undefined;
+      if (first === undefined || first === (this.keyAt(0) ?? null)) this.#facts.cut = cut ?? undefined;
     },
     context_summary: ({ replaced, text, failed }) => {
       this.#options.summaries?.record(replaced, text ?? { failed: failed ?? 'summarize failed' });
       this.#view.planAgain();
     },
     run_start: ({ seq }) => {
-      this.#runStart = seq;
+      this.#facts.run_start = seq;
     },
     wind_down: () => {
-      this.isWindingDown = true;
+      this.#facts.winding_down = true;
     },
     session_restart: ({ seq, session_number, messages }, place) => {
-      const turnsBefore = this.turnsBefore + this.turns + 1;
-      this.#clear();
-      this.turnsBefore = turnsBefore;
-      this.number = session_number;
+      this.#clear({ number: session_number });
       for (const [i, message] of messages.entries()) this.#add(`${seq}.${i}`, message, place);
     },
     reset: () => {
-      const turnsBefore = this.turnsBefore + this.turns + 1;
-      this.clear();
-      this.turnsBefore = turnsBefore;
+      this.#clear({ status: 'active', number: 1 });
     },
     session_end: () => {
-      this.status = 'completed';
+      this.#facts.status = 'completed';
     },
     status_change: ({ to }) => {
-      this.status = to;
+      this.#facts.status = to;
     },
     approval_required: ({ call_id, tool, ...rest }) => {
       this.#approvals.set(call_id, 'arguments' in rest ? { tool, arguments: rest.arguments } : { tool });
@@ -199,7 +206,7 @@ export class Conversation<M> {
 
   /** The size that a provider would count now. Undefined if no provider has reported usage. */
   promptTokens(): number | undefined {
-    const { prompt_tokens = 0, view_tokens } = this.usage ?? {};
+    const { prompt_tokens = 0, view_tokens } = this.#facts.usage ?? {};
     if (prompt_tokens <= 0) return undefined;
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
@@ -221,7 +228,7 @@ export class Conversation<M> {
 
   /** The number of messages in the view from before the loop of the last run. Undefined if the loop has not begun. */
   conversationMessages(): number | undefined {
-    const start = this.#runStart;
+    const { run_start: start } = this.#facts;
     if (start === undefined) return undefined;
     const length = this.#view.items().findIndex(({ key }) => key !== undefined && Number.parseInt(key, 10) > start);
     return length < 0 ? undefined : length;
@@ -230,11 +237,6 @@ export class Conversation<M> {
   /** The key of the message at this index. */
   keyAt(index: number): string | undefined {
     return this.#entries[index]?.key;
-  }
-
-  /** The calls without a result. */
-  openCalls(): ToolCall[] {
-    return openCallsOf(this.#options.format, this.messages());
   }
 
   /** The open calls that wait for a person. */
@@ -252,28 +254,22 @@ export class Conversation<M> {
     const isSent = new Set(keys);
     const messages = this.#entries.map(({ key }) => key);
     return {
-      number: this.number,
-      status: this.status,
-      turns: this.turns,
-      turns_before: this.turnsBefore,
-      total_masked: this.totalMasked,
-      winding_down: this.isWindingDown,
-      ...(this.usage === undefined ? {} : { usage: this.usage }),
-      ...(this.cut === undefined ? {} : { cut: this.cut }),
-      ...(this.#runStart === undefined ? {} : { run_start: this.#runStart }),
+      ...(defined(this.#facts) as Facts),
       ...(this.#options.summaries ? { summary_failures: this.#options.summaries.failures } : {}),
       approvals: Object.fromEntries(this.approvals()),
       skipped: Object.fromEntries(this.skipped()),
       messages,
       left_out: messages.filter((key) => !isSent.has(key)),
-      ...(this.replied === undefined ? {} : { replied: this.replied }),
       ...sent,
     };
   }
 
   /** Restores the state that `dump` wrote. Answers the keys of messages that were not found. */
   load(state: ConversationState<M>, find: (key: string) => { message: M; place: Place } | undefined): string[] {
-    this.#clear();
+    this.clear();
+    // Older versions wrote fewer facts.
+    const known = Object.keys(NEW).map((name) => [name, state[name as keyof Facts]]);
+    this.#facts = { ...NEW, ...defined(Object.fromEntries(known)) };
     this.#entries = state.messages.flatMap((key) => {
       const found = find(key);
       return found ? [{ key, ...found }] : [];
@@ -282,16 +278,6 @@ export class Conversation<M> {
     const leftOut = new Set(state.left_out);
     const keys = state.messages.filter((key) => !leftOut.has(key));
     this.#view.load({ ...state, keys }, (key) => byKey.get(key));
-    this.number = state.number;
-    this.status = state.status;
-    this.turns = state.turns;
-    this.turnsBefore = state.turns_before ?? 0;
-    this.totalMasked = state.total_masked;
-    this.isWindingDown = state.winding_down;
-    this.usage = state.usage;
-    this.cut = state.cut;
-    this.#runStart = state.run_start;
-    this.replied = state.replied;
     if (this.#options.summaries) this.#options.summaries.failures = state.summary_failures ?? 0;
     this.#approvals = new Map(Object.entries(state.approvals));
     this.#skipped = new Map(Object.entries(state.skipped));
@@ -300,15 +286,13 @@ export class Conversation<M> {
 
   /** Returns to the empty state. */
   clear(): void {
-    this.#clear();
-    this.number = 1;
-    this.turnsBefore = 0;
-    this.status = 'active';
+    this.#clear({});
+    this.#facts = { ...NEW };
   }
 
   #ofOpen<T>(known: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
     if (known.size === 0) return known;
-    const ids = new Set(this.openCalls().map(({ id }) => id));
+    const ids = new Set(openCallsOf(this.#options.format, this.messages()).map(({ id }) => id));
     return new Map([...known].filter(([id]) => ids.has(id)));
   }
 
@@ -317,7 +301,7 @@ export class Conversation<M> {
     this.#entries.push({ key, message, place });
     this.#messages = undefined;
     const beginsReply = this.#view.add(message, key);
-    if (beginsReply) this.turns += 1;
+    if (beginsReply) this.#facts.turns += 1;
     return beginsReply;
   }
 
@@ -327,13 +311,13 @@ export class Conversation<M> {
     this.#messages = undefined;
     const index = this.#view.insert(message, key, next);
     // A cut counts messages from the start. The insertion has moved some that it counted, so it is no longer valid.
-    if (this.cut && this.cut.messages > index) this.cut = undefined;
+    if (this.#facts.cut && this.#facts.cut.messages > index) this.#facts.cut = undefined;
   }
 
   #trim(): void {
     const { limit, format } = this.#options;
     if (this.#entries.length <= limit) return;
-    const start = this.#runStart ?? 0;
+    const start = this.#facts.run_start ?? 0;
     const conversationMessages = this.#entries.filter(({ key }) => Number.parseInt(key, 10) < start).length;
     const options = { maxMessages: limit, format, conversationMessages };
     const kept = new Set(trimMessages(this.messages(), options).messages);
@@ -343,21 +327,17 @@ export class Conversation<M> {
     this.#messages = undefined;
     this.#view.drop(dropped);
     // A cut counts messages from the start, and these have changed.
-    this.cut = undefined;
+    this.#facts.cut = undefined;
   }
 
-  #clear(): void {
+  /** Begins an empty conversation after this one. The other facts are those of a new one. */
+  #clear(next: Partial<Facts>): void {
     this.#entries = [];
     this.#messages = undefined;
     this.#view = this.#view.next();
     this.#approvals.clear();
     this.#skipped.clear();
-    this.turns = 0;
-    this.totalMasked = 0;
-    this.isWindingDown = false;
-    this.usage = undefined;
-    this.cut = undefined;
-    this.replied = undefined;
-    this.#runStart = undefined;
+    const { number, status, turns, turns_before } = this.#facts;
+    this.#facts = { ...NEW, number, status, turns_before: turns_before + turns + 1, ...next };
   }
 }

@@ -1,7 +1,11 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { isRecord } from '../../../formats/lens.ts';
 import { kindOfValue } from '../../../options.ts';
+import type { MessageWriter } from '../../message-writer.ts';
+import { placeResults } from '../../open-calls.ts';
+import type { ToolResult } from '../../tool-call.ts';
 import type { MessageEvent } from '../session-event.ts';
+import type { Conversation } from './conversation.ts';
 
 /** The events that add messages to a conversation. Throws if one is no message in any format. */
 export function messageEvents<M>(messages: readonly M[]): MessageEvent<M>[] {
@@ -18,4 +22,26 @@ function checkMessage(message: unknown): void {
     'BAD_INPUT',
     `Expected a message to be an object but found ${kindOfValue(message)}; ${advice}`,
   );
+}
+
+/** The events that add results to a conversation, each right after the reply that made its call. */
+export function resultEvents<M>(
+  conversation: Conversation<M>,
+  writer: MessageWriter<M>,
+  results: readonly ToolResult[],
+): MessageEvent<M>[] {
+  for (const result of results) checkResult(result);
+  return placeResults(writer, conversation.messages(), results).flatMap(({ before, messages }) => {
+    const key = conversation.keyAt(before);
+    const place = key === undefined ? {} : { before: key };
+    return messages.map((message) => ({ type: 'message', message, ...place }) as const);
+  });
+}
+
+function checkResult(result: ToolResult): void {
+  const { call, text } = (result ?? {}) as Partial<ToolResult>;
+  const isComplete = typeof call?.id === 'string' && typeof call.name === 'string' && typeof text === 'string';
+  if (isComplete) return;
+  const missing = call === undefined ? 'no call' : typeof text === 'string' ? 'a call without id or name' : 'no text';
+  throw new PalimpsestError('BAD_INPUT', `Expected a result { call, text, isError } but found one with ${missing}`);
 }

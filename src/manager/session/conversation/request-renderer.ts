@@ -37,7 +37,7 @@ export class RequestRenderer<M> {
     await this.#writeSummaries();
     await this.#maskWhileCold();
     await this.#session.storeShaped();
-    const before = conversation.cut;
+    const before = conversation.facts.cut;
     const first = conversation.keyAt(0) ?? null;
     const { format, counter } = parts.conversation;
     const conversationMessages = conversation.conversationMessages();
@@ -69,7 +69,7 @@ export class RequestRenderer<M> {
     const { conversation, parts, record } = this.#session;
     const { cacheLifeMs = Number.POSITIVE_INFINITY } = parts.conversation.policy;
     // After a restart of the process, the time of the last reply replaces the time of the last request.
-    const idle_ms = parts.now() - (this.#sentAt ?? Date.parse(conversation.replied ?? ''));
+    const idle_ms = parts.now() - (this.#sentAt ?? Date.parse(conversation.facts.replied ?? ''));
     if (!(idle_ms > cacheLifeMs)) return;
     const masks = conversation.view.coldMasks();
     if (masks.length > 0) await record({ type: 'cold_epoch', idle_ms, masks });
@@ -79,8 +79,8 @@ export class RequestRenderer<M> {
   async #render(options: Omit<RenderOptions<M>, 'cut'>): Promise<Rendered<M>> {
     const { conversation, record } = this.#session;
     for (;;) {
-      const { view, cut } = conversation;
-      const { rendered, lost } = renderHeld(view.messages(), { ...options, cut });
+      const { view, facts } = conversation;
+      const { rendered, lost } = renderHeld(view.messages(), { ...options, cut: facts.cut });
       const results = lost.length === 0 ? [] : view.shapedResults({ segments: lost });
       if (results.length === 0) return rendered;
       await record({ type: 'arrival_skipped', results, reason: 'messages that they refer to are left out' });

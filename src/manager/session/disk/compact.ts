@@ -1,12 +1,10 @@
 import { join } from 'node:path';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { readEvent, toLine, unseal } from '../log/event-line.ts';
-import type { Place } from '../log/place.ts';
+import { type Place, readEvent, toLine, unseal } from '../log/event-line.ts';
 import { inOrder, type LineNumber } from './line-order.ts';
-import { type Line, lastLine, readAt, readLines } from './lines.ts';
+import { type Line, lastLine, readAt, readLines, writePieces } from './lines.ts';
 import type { WrittenSession } from './open-log.ts';
-import { ARCHIVE, EVENTS } from './session-files.ts';
-import { writePieces } from './write-pieces.ts';
+import { ARCHIVE, EVENTS } from './session-folder.ts';
 
 /**
  * Appends to the archive all new events and all damaged lines. Durable when it resolves. Answers the length of the archive. The

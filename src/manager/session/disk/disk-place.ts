@@ -1,21 +1,20 @@
 import { chmodSync, statSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Disk, nodeDisk } from '../../../store/embedded/disk.ts';
-import type { OpenOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
+import type { SessionPlace, SessionStorage } from '../session-storage.ts';
 import { deleteFolder } from './delete-folder.ts';
 import { DiskStorage } from './disk-storage.ts';
 import { listFolders } from './list-folders.ts';
 import { lockSession } from './lock-session.ts';
 import { UNSHARED } from './open-log.ts';
 import { readEvents } from './read-events.ts';
-import { EVENTS, NAMES } from './session-files.ts';
-import { sessionFolder } from './session-folder.ts';
+import { EVENTS, NAMES, sessionFolder } from './session-folder.ts';
 
 /** Sessions in a directory, each in a folder of its own. */
 export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlace {
   return {
     names: NAMES,
-    open: (id, options) => openFolder(sessionFolder(directory, id), { ...options, id, disk }),
+    open: (id, onProblem) => openFolder(sessionFolder(directory, id), { id, disk, onProblem }),
     list: async () => listFolders(directory),
     read: (id, options) => readEvents(disk, sessionFolder(directory, id), options),
     lastWritten: async (id, now) => lastWritten(join(sessionFolder(directory, id), EVENTS), now),
@@ -26,19 +25,15 @@ export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlac
 
 async function openFolder<M>(
   folder: string,
-  { id, disk, onProblem, onClose }: OpenOptions & { readonly id: string; readonly disk: Disk },
+  { id, disk, onProblem }: { readonly id: string; readonly disk: Disk; readonly onProblem: (problem: Error) => void },
 ): Promise<SessionStorage<M>> {
   // A replacement disk exists in this process only, so no lock is needed.
-  if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem, onClose });
+  if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem, onClose: () => {} });
   await disk.makeFolder(folder);
   chmodSync(folder, 0o700);
   const lock = lockSession(folder, id);
-  const release = (): void => {
-    lock.release();
-    onClose();
-  };
   try {
-    return await DiskStorage.open<M>({ disk, folder, ...lock.writing, onProblem, onClose: release });
+    return await DiskStorage.open<M>({ disk, folder, ...lock.writing, onProblem, onClose: lock.release });
   } catch (error) {
     lock.release();
     throw error;

@@ -1,7 +1,6 @@
 import { PalimpsestError } from '../../../errors.ts';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { toLine } from '../log/event-line.ts';
-import type { Place } from '../log/place.ts';
+import { type Place, toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type {
@@ -15,13 +14,13 @@ import type {
   SnapshotOf,
 } from '../session-storage.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
+import { writePieces } from './lines.ts';
 import { type DiskSession, openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { recover } from './recover.ts';
-import { NAMES } from './session-files.ts';
+import { NAMES } from './session-folder.ts';
 import { writeSnapshot } from './snapshot-file.ts';
 import { SyncMark } from './sync-mark.ts';
-import { writePieces } from './write-pieces.ts';
 
 /** The events of a session in the files of its folder. */
 export class DiskStorage<M> implements SessionStorage<M> {

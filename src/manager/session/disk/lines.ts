@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
 import { isTooLong } from '../log/encode-value.ts';
-import type { Place } from '../log/place.ts';
+import type { Place } from '../log/event-line.ts';
 
 /** A line of a file. */
 export interface Line extends Place {
@@ -11,6 +11,7 @@ export interface Line extends Place {
   readonly isWhole: boolean;
 }
 
+/** The most bytes of one read, and the least of a write that others follow. */
 const CHUNK = 1 << 18;
 const NEWLINE = 10;
 
@@ -52,7 +53,8 @@ function lineAt(bytes: Buffer, offset: number): Line {
   return { offset, bytes: bytes.length, text: textOf(isWhole ? bytes.subarray(0, -1) : bytes), isWhole };
 }
 
-function textOf(bytes: Buffer): string {
+/** Empty if the bytes are not UTF-8, or more than a string can hold. */
+export function textOf(bytes: Buffer): string {
   if (!isUtf8(bytes)) return '';
   try {
     return bytes.toString('utf8');
@@ -76,4 +78,24 @@ export function* readPieces(file: DiskFile, from: number, to: number): Generator
 export function readAt(file: DiskFile, { offset, bytes }: Place): Buffer {
   const into = Buffer.allocUnsafe(bytes);
   return into.subarray(0, file.read(into, offset));
+}
+
+/** Writes pieces one after the other, several small ones at a time. Answers where they end. */
+export function writePieces(file: DiskFile, from: number, pieces: Iterable<Buffer>): number {
+  let position = from;
+  let waiting: Buffer[] = [];
+  let bytes = 0;
+  const flush = (): void => {
+    file.write(waiting.length === 1 && waiting[0] ? waiting[0] : Buffer.concat(waiting), position);
+    position += bytes;
+    waiting = [];
+    bytes = 0;
+  };
+  for (const piece of pieces) {
+    waiting.push(piece);
+    bytes += piece.length;
+    if (bytes >= CHUNK) flush();
+  }
+  if (bytes > 0) flush();
+  return position;
 }

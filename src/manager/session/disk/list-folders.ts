@@ -4,8 +4,7 @@ import { type Disk, nodeDisk } from '../../../store/embedded/disk.ts';
 import { isSessionId } from '../../../store/store.ts';
 import { changesBy, nothingKnown, type SessionInfo } from '../session-info.ts';
 import { lastPart, readLog } from './read-log.ts';
-import { EVENTS } from './session-files.ts';
-import { sessionsDirectory, unusable } from './session-folder.ts';
+import { EVENTS, sessionsDirectory, unusable } from './session-folder.ts';
 import { readSnapshot } from './snapshot-file.ts';
 
 /** The sessions in a directory, sorted by id. Other files and folders are left out. */

@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
-import { readPieces } from './lines.ts';
-import { ARCHIVE, EVENTS } from './session-files.ts';
-import { writePieces } from './write-pieces.ts';
+import { readPieces, writePieces } from './lines.ts';
+import { ARCHIVE, EVENTS } from './session-folder.ts';
 
 /**
  * A session, opened for writing. The previous writer may still run without knowing that it lost the lock. Two rules keep the

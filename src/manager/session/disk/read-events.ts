@@ -6,7 +6,7 @@ import type { SessionEvent } from '../session-event.ts';
 import type { ReadEventsOptions } from '../session-storage.ts';
 import { readLines } from './lines.ts';
 import { readLog } from './read-log.ts';
-import { ARCHIVE, EVENTS } from './session-files.ts';
+import { ARCHIVE, EVENTS } from './session-folder.ts';
 
 /** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
 export function readEvents<M>(disk: Disk, folder: string, options: ReadEventsOptions): AsyncGenerator<SessionEvent<M>> {

@@ -1,11 +1,8 @@
-import { isUtf8 } from 'node:buffer';
 import { sessionLimits } from '../../../limits.ts';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { isTooLong } from '../log/encode-value.ts';
-import { CHECKSUM, type ReadLine, readEvent } from '../log/event-line.ts';
-import type { Place } from '../log/place.ts';
+import { CHECKSUM, type Place, type ReadLine, readEvent } from '../log/event-line.ts';
 import { inOrder } from './line-order.ts';
-import { type Line, lastLine, readAt, readLines } from './lines.ts';
+import { type Line, lastLine, readAt, readLines, textOf } from './lines.ts';
 
 /** An event and the position of its line. `misnumbered`: the line has no checksum, and its number is damaged. */
 export interface Located<M> extends ReadLine<M> {
@@ -77,18 +74,6 @@ function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWho
 
 /** Reads a line with its newline, without one, or with a damaged newline and another one that was added later. */
 function withoutEnd<M>(bytes: Buffer): ReadLine<M> | undefined {
-  const [end, added] = [bytes.length - 1, bytes.length - 2];
-  return (
-    readBytes<M>(bytes.subarray(0, end)) ?? readBytes<M>(bytes) ?? readBytes<M>(bytes.subarray(0, Math.max(0, added)))
-  );
-}
-
-function readBytes<M>(bytes: Buffer): ReadLine<M> | undefined {
-  if (!isUtf8(bytes)) return undefined;
-  try {
-    return readEvent<M>(bytes.toString('utf8'));
-  } catch (error) {
-    if (isTooLong(error)) return undefined;
-    throw error;
-  }
+  const read = (end: number): ReadLine<M> | undefined => readEvent<M>(textOf(bytes.subarray(0, Math.max(0, end))));
+  return read(bytes.length - 1) ?? read(bytes.length) ?? read(bytes.length - 2);
 }

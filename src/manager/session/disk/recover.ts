@@ -1,19 +1,18 @@
 import { join } from 'node:path';
 import { PalimpsestError } from '../../../errors.ts';
 import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
-import type { Place } from '../log/place.ts';
+import type { Place } from '../log/event-line.ts';
 import { type Recovered, Replay } from '../log/replay.ts';
 import { loadSnapshot, type SnapshotEvents, type Start } from '../log/restore-snapshot.ts';
 import type { Snapshot } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { RecoverOptions } from '../session-storage.ts';
 import { archiveEnd } from './compact.ts';
-import { readAt, readPieces } from './lines.ts';
+import { readAt, readPieces, writePieces } from './lines.ts';
 import { type Located, type LogPart, lastPart, type NoEvent, readEventAt, readLog } from './read-log.ts';
-import { ARCHIVE, EVENTS, SNAPSHOT, TORN } from './session-files.ts';
+import { ARCHIVE, EVENTS, SNAPSHOT, TORN } from './session-folder.ts';
 import { readSnapshot } from './snapshot-file.ts';
 import { readSyncMark } from './sync-mark.ts';
-import { writePieces } from './write-pieces.ts';
 
 export interface DiskRecoverOptions<M> extends RecoverOptions<M> {
   readonly disk: Disk;

@@ -22,6 +22,7 @@ const snapshot: Snapshot<unknown> = {
     number: 2,
     status: 'paused',
     turns: 3,
+    turns_before: 0,
     total_masked: 1,
     winding_down: true,
     usage: { prompt_tokens: 5, view_tokens: 4, completion_tokens: 6 },

@@ -3,7 +3,7 @@ import type { Disk } from '../../../store/embedded/disk.ts';
 import { readSnapshotText, type Snapshot, snapshotText } from '../log/snapshot.ts';
 import { readAt } from './lines.ts';
 import { replaceFile, type WrittenSession } from './open-log.ts';
-import { NAMES, SNAPSHOT } from './session-files.ts';
+import { NAMES, SNAPSHOT } from './session-folder.ts';
 
 /** Replaces the snapshot. Readers find the old one or the new one, also after a crash. */
 export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {

@@ -3,7 +3,7 @@ import type { Disk, DiskFile } from '../../../store/embedded/disk.ts';
 import { seal, unseal } from '../log/event-line.ts';
 import { readAt } from './lines.ts';
 import { type DiskSession, replaceFile } from './open-log.ts';
-import { SYNCED } from './session-files.ts';
+import { SYNCED } from './session-folder.ts';
 
 /** Room for the largest sequence number. The length is fixed, so that a new mark fully overwrites the old one. */
 const BYTES = 48;

@@ -2,7 +2,7 @@ import { PalimpsestError } from '../../../errors.ts';
 import { isRecord } from '../../../formats/lens.ts';
 import { amount, count, flag, names, oneOf, positive, type Rule, rule, text } from '../../../options.ts';
 import { isCut } from '../../../plan/held-cut.ts';
-import type { ArrivalSettings, Mask } from '../session-event.ts';
+import type { ArrivalSettings, LoggedEvent, Mask } from '../session-event.ts';
 import { isKnownDamage } from './damage.ts';
 
 /** Throws for an event that could be written but not read back. */
@@ -21,6 +21,26 @@ export function checkBody(body: object): void {
     `Expected ${wrong.name} of an event ${String(type)} to be ${wrong.expected} but it is not`,
   );
 }
+
+/** Refuses events that only the session itself writes: they would change its state. */
+export function checkLogged(event: LoggedEvent): LoggedEvent {
+  if (LOGGED.includes(event?.type) || String(event?.type).startsWith('x_')) return event;
+  throw new PalimpsestError(
+    'BAD_INPUT',
+    `Expected an event of type ${LOGGED.join(', ')}, or x_ and a name of your own, but found ${String(event?.type)}`,
+  );
+}
+
+const LOGGED = [
+  'token_usage',
+  'run_start',
+  'session_end',
+  'status_change',
+  'approval_required',
+  'approval_decision',
+  'tools_skipped',
+  'error',
+];
 
 /** Whether an event has all fields that a session reads. Events of unknown types always pass. */
 export const isBody = (body: object): boolean => wrongField(body) === undefined;

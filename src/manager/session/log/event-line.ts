@@ -5,6 +5,14 @@ import type { EventBody, SessionEvent } from '../session-event.ts';
 import { checkBody, isBody } from './check-body.ts';
 import { decodeValue, encodeValue, isTooLong } from './encode-value.ts';
 
+/** The position of an event's line. */
+export interface Place {
+  /** On disk, the byte where the line begins. In a database, the number of the event. */
+  readonly offset: number;
+  /** The length of the line. On disk, this includes the newline. */
+  readonly bytes: number;
+}
+
 /** When an event was written, and with which others. */
 export interface LineStamp {
   readonly seq: number;

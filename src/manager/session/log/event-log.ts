@@ -2,8 +2,7 @@ import { PalimpsestError } from '../../../errors.ts';
 import type { EventBody, SessionEvent } from '../session-event.ts';
 import { changesBy, type SessionInfo } from '../session-info.ts';
 import type { SessionStorage } from '../session-storage.ts';
-import { encodeBody, parseEvent, stampBody } from './event-line.ts';
-import type { Place } from './place.ts';
+import { encodeBody, type Place, parseEvent, stampBody } from './event-line.ts';
 
 /** The end of a log. */
 export interface LogEnd {

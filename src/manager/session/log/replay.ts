@@ -2,8 +2,8 @@ import type { Conversation, ConversationState } from '../conversation/conversati
 import type { Recovery } from '../session.ts';
 import type { Checkpoint, SessionEvent } from '../session-event.ts';
 import type { Damage } from './damage.ts';
+import type { Place } from './event-line.ts';
 import type { LogEnd } from './event-log.ts';
-import type { Place } from './place.ts';
 import { messagesOf, seqOfKey } from './restore-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 

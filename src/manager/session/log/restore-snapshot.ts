@@ -1,7 +1,7 @@
 import type { Conversation } from '../conversation/conversation.ts';
 import type { SessionEvent } from '../session-event.ts';
 import { Damage } from './damage.ts';
-import type { Place } from './place.ts';
+import type { Place } from './event-line.ts';
 import type { Snapshot } from './snapshot.ts';
 
 /** An event as a storage finds it. Undefined if there is no such event. */

@@ -4,7 +4,7 @@ import type { ConversationState } from '../conversation/conversation.ts';
 import type { SessionNames } from '../session-storage.ts';
 import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
-import type { Place } from './place.ts';
+import type { Place } from './event-line.ts';
 
 /** The state up to an event, and the positions of its messages in the log. */
 export interface Snapshot<M> {

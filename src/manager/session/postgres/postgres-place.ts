@@ -17,7 +17,7 @@ import { checkSession } from '../../../store/store.ts';
 import { selectEvents } from '../log/select-events.ts';
 import type { SessionStatus } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
-import type { OpenOptions, ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
+import type { ReadEventsOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
 import { PostgresStorage } from './postgres-storage.ts';
 import { rowsAfter } from './read-rows.ts';
 import type { OpenedRow } from './recover-rows.ts';
@@ -64,10 +64,10 @@ class PostgresPlace implements SessionPlace {
     this.#own = own;
   }
 
-  async open<M>(id: string, options: OpenOptions): Promise<SessionStorage<M>> {
+  async open<M>(id: string, onProblem: (problem: Error) => void): Promise<SessionStorage<M>> {
     checkSession(id);
     await this.#migrated();
-    return new PostgresStorage<M>(this.#rows, await this.#take(id), options);
+    return new PostgresStorage<M>(this.#rows, await this.#take(id), onProblem);
   }
 
   async list(): Promise<SessionInfo[]> {

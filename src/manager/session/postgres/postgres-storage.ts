@@ -22,7 +22,6 @@ import type {
   Batch,
   Compacted,
   Compaction,
-  OpenOptions,
   ReadEventsOptions,
   RecoverOptions,
   SessionStorage,
@@ -45,18 +44,17 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   readonly eventChars = sessionLimits.databaseEventChars;
   readonly #rows: SessionRows;
   readonly #row: OpenedRow;
-  readonly #options: OpenOptions;
+  readonly #onProblem: (problem: Error) => void;
   readonly #heartbeat: NodeJS.Timeout;
   /** The fields that a list of sessions shows. */
   #info: SessionInfo;
   #failure: Error | undefined;
   #isRenewing = false;
-  #isClosed = false;
 
-  constructor(rows: SessionRows, row: OpenedRow, options: OpenOptions) {
+  constructor(rows: SessionRows, row: OpenedRow, onProblem: (problem: Error) => void) {
     this.#rows = rows;
     this.#row = row;
-    this.#options = options;
+    this.#onProblem = onProblem;
     this.#info = row.info;
     this.#heartbeat = setInterval(() => void this.#renew(), rows.leaseMs / 3);
     this.#heartbeat.unref();
@@ -108,25 +106,16 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   async close(): Promise<void> {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
     clearInterval(this.#heartbeat);
+    if (this.#failure) return;
     try {
-      if (!this.#failure) await this.#release();
-    } finally {
-      await this.#options.onClose();
-    }
-  }
-
-  /** Gives the lease back. If that fails, the lease expires on its own. */
-  async #release(): Promise<void> {
-    try {
+      // If this fails, the lease expires on its own.
       await this.#update(
         `UPDATE "${this.#rows.schema}".sessions SET holder = NULL, leased_until = '-infinity'
          WHERE tenant = $1 AND id = $2 AND writer = $3`,
       );
     } catch (error) {
-      this.#options.onProblem(error as Error);
+      this.#onProblem(error as Error);
     }
   }
 
@@ -140,7 +129,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
          WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
       );
       const rows = await write(pool, statement, ...this.#own(), leaseMs);
-      if (rows.length === 0 && !this.#isClosed) this.#fail(await this.#lost());
+      if (rows.length === 0) this.#fail(await this.#lost());
     } catch {
       // The next renewal may reach the server. Safety does not depend on the lease: every write checks the writer.
     } finally {

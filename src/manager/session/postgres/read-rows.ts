@@ -1,6 +1,5 @@
 import { ask, prepared, type Row } from '../../../store/postgres/connection.ts';
-import { readEvent } from '../log/event-line.ts';
-import type { Place } from '../log/place.ts';
+import { type Place, readEvent } from '../log/event-line.ts';
 import type { LogLine } from '../log/select-events.ts';
 import type { SessionRows } from './session-rows.ts';
 import { answerOf } from './until-answered.ts';

@@ -52,13 +52,13 @@ export class TurnRecorder<M> {
 
   #turns(): { readonly records: TurnRecord[]; readonly leftOut: ReadonlySet<number> } {
     const { format, id } = this.#options;
-    const { turnsBefore, turns } = this.#conversation;
+    const { turns_before, turns } = this.#conversation.facts;
     const viewer = format.viewer();
     const segments: Segment[] = [];
     for (const message of this.#conversation.messages()) viewer.add(message, segments);
     // Whole turns may have left memory. Turn 0, before the first reply, never does.
     const gone = turns - viewer.turn;
-    const numberOf = (turn: number): number => turnsBefore + (turn === 0 ? 0 : gone + turn);
+    const numberOf = (turn: number): number => turns_before + (turn === 0 ? 0 : gone + turn);
     const { shown, leftOut } = this.#sent(segments);
     return {
       records: turnRecords(segments, { session: id, shown, numberOf }),
