@@ -15,7 +15,7 @@ const IMAGE: Anthropic.ImageBlockParam = {
 export const anthropicSdk: Client = { name: '@anthropic-ai/sdk', api: 'anthropic', converse };
 
 async function converse(url: string, job: Job): Promise<Seen> {
-  const client = new Anthropic({ apiKey: 'sk-ant-test', baseURL: url, maxRetries: 0 });
+  const client = new Anthropic({ apiKey: 'sk-ant-test', baseURL: url, maxRetries: job.retries ?? 0 });
   const task: Block[] = [{ type: 'text', text: taskOf(job) }, ...(job.hasImages ? [IMAGE] : [])];
   const messages: Message[] = [{ role: 'user', content: task }];
   const seen = { texts: [] as string[], thoughts: [] as string[], calls: [] as Seen['calls'][number][] };

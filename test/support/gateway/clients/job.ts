@@ -15,6 +15,8 @@ export interface Job {
   readonly model?: string;
   /** In its first words: conversations with other tasks get other ids. */
   readonly task?: string;
+  /** How often the client sends a request again whose connection broke. @default 0 */
+  readonly retries?: number;
 }
 
 /** What a client saw of a conversation. */
