@@ -106,7 +106,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
       else this.#mark?.close();
     } finally {
       this.#file.close();
-      this.#session.onClose();
+      this.#session.release();
     }
   }
 
