@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../../errors.ts';
 import type { Conversation } from './conversation/conversation.ts';
 import type { Place } from './log/event-line.ts';
 import type { Recovered } from './log/replay.ts';
@@ -87,6 +88,12 @@ export interface Batch {
   readonly time: string;
   /** What the events change about the session. */
   readonly changes: Partial<SessionInfo>;
+}
+
+/** The error of an `append` that has written nothing. */
+export function notWritten(why: string, cause: unknown): PalimpsestError {
+  const text = `Expected to write to the log of the session but found: ${why}; nothing was added, add it again`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
 export interface Appended {

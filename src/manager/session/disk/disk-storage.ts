@@ -3,15 +3,16 @@ import type { DiskFile } from '../../../store/embedded/disk.ts';
 import { type Place, toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import type { SessionEvent } from '../session-event.ts';
-import type {
-  Appended,
-  Batch,
-  Compacted,
-  Compaction,
-  ReadEventsOptions,
-  RecoverOptions,
-  SessionStorage,
-  SnapshotOf,
+import {
+  type Appended,
+  type Batch,
+  type Compacted,
+  type Compaction,
+  notWritten,
+  type ReadEventsOptions,
+  type RecoverOptions,
+  type SessionStorage,
+  type SnapshotOf,
 } from '../session-storage.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import { writePieces } from './lines.ts';
@@ -135,7 +136,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     try {
       return writePieces(this.#file, position, bytesOf(lines));
     } catch (error) {
-      const refused = notWritten(error as Error);
+      const refused = notWritten((error as Error).message, error);
       try {
         this.#file.truncate(position);
       } catch {
@@ -174,11 +175,6 @@ function placesOf(lines: readonly string[], position: number): Place[] {
     offset += place.bytes;
     return place;
   });
-}
-
-function notWritten(cause: Error): PalimpsestError {
-  const text = `Expected to write to the log of the session but found: ${cause.message}; nothing was added, add it again`;
-  return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
 function unsureName(cause: Error): PalimpsestError {

@@ -17,15 +17,16 @@ import { selectEvents } from '../log/select-events.ts';
 import { snapshotText } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
-import type {
-  Appended,
-  Batch,
-  Compacted,
-  Compaction,
-  ReadEventsOptions,
-  RecoverOptions,
-  SessionStorage,
-  SnapshotOf,
+import {
+  type Appended,
+  type Batch,
+  type Compacted,
+  type Compaction,
+  notWritten,
+  type ReadEventsOptions,
+  type RecoverOptions,
+  type SessionStorage,
+  type SnapshotOf,
 } from '../session-storage.ts';
 import { rowsAfter } from './read-rows.ts';
 import { type OpenedRow, recoverRows } from './recover-rows.ts';
@@ -145,15 +146,15 @@ export class PostgresStorage<M> implements SessionStorage<M> {
         async (onSent) => {
           if (await this.#insert(lines, change, onSent)) return true;
           // Another writer has taken over, or an earlier attempt succeeded and its answer was lost.
-          const end = await this.#findEnd();
-          return end !== undefined && end === until;
+          const row = await this.#find();
+          return row?.writer === this.#row.writer && Number(row.last_seq) === until;
         },
         { timeoutMs: this.#rows.timeoutMs, waitsForServer: true },
       );
       if (!isDone) throw this.#fail(await this.#lost());
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
-      throw error.isUnsure ? this.#fail(unsure(error.cause)) : refused(error.cause);
+      throw error.isUnsure ? this.#fail(unsure(error.cause)) : notWritten(wordsOf(error.cause), error.cause);
     }
   }
 
@@ -217,12 +218,6 @@ export class PostgresStorage<M> implements SessionStorage<M> {
       `INSERT INTO "${schema}".session_events (tenant, session, seq, line) ${LINES}`,
       ...[tenant, this.#info.id, after, ...piecesOf(lines)],
     ];
-  }
-
-  /** The end of this writer's log. Undefined if another process has taken over. */
-  async #findEnd(): Promise<number | undefined> {
-    const row = await this.#find();
-    return row?.writer === this.#row.writer ? Number(row.last_seq) : undefined;
   }
 
   async #find(): Promise<Row | undefined> {
@@ -303,11 +298,6 @@ function chunksOf(lines: readonly Buffer[]): Buffer[][] {
 const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
 
 const toRow = (event: string): Buffer => Buffer.from(toLine(event).slice(0, -1));
-
-function refused(cause: unknown): PalimpsestError {
-  const text = `Expected to write to the log of the session but found: ${wordsOf(cause)}; nothing was added, add it again`;
-  return new PalimpsestError('STORE_FAILED', text, { cause });
-}
 
 function unsure(cause: unknown): PalimpsestError {
   const text =
