@@ -69,7 +69,6 @@ export class DurableSession<M> implements Session<M> {
     this.#renderer = new RequestRenderer({
       conversation: parts.conversation,
       parts: options,
-      recall: options.store !== undefined,
       record: (event) => this.#log.append([event]),
       storeShaped: () => this.#storeShaped(),
       storeHidden: (hidden) => this.#storeHidden(hidden),
@@ -104,7 +103,7 @@ export class DurableSession<M> implements Session<M> {
       const recovered = await storage.recover({ conversation, between });
       checkSameFormat(options, recovered);
       session = new DurableSession(options, { conversation, stored, recovered });
-      await session.#begin(recovered);
+      await session.#begin();
       return session;
     } catch (error) {
       if (session) session.#log.close();
@@ -234,11 +233,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   /** Writes the first event of a new log. In an existing log, answers calls that will never be executed. */
-  async #begin({ recovery }: Recovered): Promise<void> {
+  async #begin(): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
     const { arrival } = this.#options.conversation;
-    if (recovery.from === 'nothing')
+    if (this.#recovery.from === 'nothing')
       await this.#log.append([{ type: 'session_start', id, format: this.format.name, arrival }]);
     else if (!isSameArrival(arrival, this.#conversation.view.arrival))
       await this.#log.append([{ type: 'arrival', ...arrival }]);

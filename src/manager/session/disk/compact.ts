@@ -85,7 +85,7 @@ function seqOf(line: string): number | undefined {
 const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 
 /** A new log that will replace the old one. */
-export interface Rewritten {
+interface Rewritten {
   readonly file: DiskFile;
   readonly size: number;
   /** The new position of each line, by its old offset. */
