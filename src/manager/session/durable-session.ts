@@ -188,7 +188,7 @@ export class DurableSession<M> implements Session<M> {
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
-        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.storage.names }));
+        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.place.names }));
       },
     });
   }
@@ -254,7 +254,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.storage.names }));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.place.names }));
   }
 
   /** Answers the number of calls. */

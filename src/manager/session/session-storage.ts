@@ -48,7 +48,6 @@ export interface ReadEventsOptions extends EventOptions {
 export interface SessionStorage<M> {
   /** The folder of the session; empty in a database. */
   readonly folder: string;
-  readonly names: SessionNames;
   /** A longer event is refused; `sessionLimits.eventChars` if not given. */
   readonly eventChars?: number;
   /** Set when nothing more may be written: another process has taken over, or the result of a write is unknown. */

@@ -19,13 +19,11 @@ import { writePieces } from './lines.ts';
 import { type DiskSession, openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { recover } from './recover.ts';
-import { NAMES } from './session-folder.ts';
 import { writeSnapshot } from './snapshot-file.ts';
 import { SyncMark } from './sync-mark.ts';
 
 /** The events of a session in the files of its folder. */
 export class DiskStorage<M> implements SessionStorage<M> {
-  readonly names = NAMES;
   readonly #session: DiskSession;
   #file: DiskFile;
   #mark: SyncMark | undefined;

@@ -41,7 +41,6 @@ import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
  */
 export class PostgresStorage<M> implements SessionStorage<M> {
   readonly folder = '';
-  readonly names = NAMES;
   readonly eventChars = sessionLimits.databaseEventChars;
   readonly #rows: SessionRows;
   readonly #row: OpenedRow;
