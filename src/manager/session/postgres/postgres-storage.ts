@@ -87,13 +87,9 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
-    const { schema } = this.#rows;
     const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }, NAMES));
-    const [saved] = await this.#update(
-      `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-      body,
-    );
-    if (!saved) throw this.#fail(await this.#lost());
+    const isSaved = await this.#answerOf(() => this.#update('snapshot = $4', body));
+    if (!isSaved) throw this.#fail(await this.#lost());
   }
 
   /** Moves the start of recovery to a checkpoint. Events that are no longer needed stay as rows, or are deleted. */
@@ -110,26 +106,18 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     if (this.#failure) return;
     try {
       // If this fails, the lease expires on its own.
-      await this.#update(
-        `UPDATE "${this.#rows.schema}".sessions SET holder = NULL, leased_until = '-infinity'
-         WHERE tenant = $1 AND id = $2 AND writer = $3`,
-      );
+      await this.#answerOf(() => this.#update("holder = NULL, leased_until = '-infinity'"));
     } catch (error) {
       this.#onProblem(error as Error);
     }
   }
 
   async #renew(): Promise<void> {
-    const { pool, schema, leaseMs } = this.#rows;
     if (this.#isRenewing || this.#failure) return;
     this.#isRenewing = true;
     try {
-      const statement = prepared(
-        `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
-         WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-      );
-      const rows = await write(pool, statement, ...this.#own(), leaseMs);
-      if (rows.length === 0) this.#fail(await this.#lost());
+      const lease = "leased_until = clock_timestamp() + $4 * interval '1 millisecond'";
+      if (!(await this.#update(lease, this.#rows.leaseMs))) this.#fail(await this.#lost());
     } catch {
       // The next renewal may reach the server. Safety does not depend on the lease: every write checks the writer.
     } finally {
@@ -230,16 +218,17 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return lostError(this.#info.id, readWriter(row?.holder));
   }
 
-  /** Updates the row of this writer, with a statement that can be repeated. */
-  #update(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
-    const { pool, timeoutMs } = this.#rows;
-    const attempt = () => write(pool, prepared(statement), ...this.#own(), ...values);
-    return answerOf(attempt, { timeoutMs, waitsForServer: true });
+  /** Updates the row of this writer. Answers false if another process has taken over. Can be repeated. */
+  async #update(change: string, ...values: unknown[]): Promise<boolean> {
+    const { pool, schema, tenant } = this.#rows;
+    const statement = prepared(
+      `UPDATE "${schema}".sessions SET ${change} WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+    );
+    return (await write(pool, statement, tenant, this.#info.id, this.#row.writer, ...values)).length > 0;
   }
 
-  /** The first values of a statement about the row of this writer. */
-  #own(): [tenant: string, id: string, writer: string] {
-    return [this.#rows.tenant, this.#info.id, this.#row.writer];
+  #answerOf<T>(attempt: () => Promise<T>): Promise<T> {
+    return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: true });
   }
 
   #fail(error: Error): Error {
