@@ -27,7 +27,7 @@ function openIn(segments: readonly Segment[]): OpenCall[] {
 }
 
 /** Results of one reply, and the message before which they belong; its index is the length of the list at the end. */
-export interface PlacedResults<M> {
+interface PlacedResults<M> {
   readonly before: number;
   readonly messages: readonly M[];
 }

@@ -1,7 +1,7 @@
 import { asString, isRecord } from '../../formats/lens.ts';
 
 /** How a provider reports that a request does not fit: its words, and the pattern that recognises them. */
-export interface OverflowWords {
+interface OverflowWords {
   readonly provider: string;
   readonly says: string;
   readonly pattern: RegExp;

@@ -162,7 +162,7 @@ function pathText(path: readonly unknown[]): string {
 }
 
 /** How a call is run. */
-export interface RunCallOptions {
+interface RunCallOptions {
   readonly signal: AbortSignal;
   /** 0 is no limit. */
   readonly timeoutMs: number;

@@ -69,7 +69,6 @@ export class DurableSession<M> implements Session<M> {
     this.#renderer = new RequestRenderer({
       conversation: parts.conversation,
       parts: options,
-      recall: options.store !== undefined,
       record: (event) => this.#log.append([event]),
       storeShaped: () => this.#storeShaped(),
       storeHidden: (hidden) => this.#storeHidden(hidden),
@@ -104,7 +103,7 @@ export class DurableSession<M> implements Session<M> {
       const recovered = await storage.recover({ conversation, between });
       checkSameFormat(options, recovered);
       session = new DurableSession(options, { conversation, stored, recovered });
-      await session.#begin(recovered);
+      await session.#begin();
       return session;
     } catch (error) {
       if (session) session.#log.close();
@@ -189,7 +188,7 @@ export class DurableSession<M> implements Session<M> {
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
-        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.storage.names }));
+        this.#options.onProblem(damageFound(this.id, { lines, names: this.#options.place.names }));
       },
     });
   }
@@ -234,11 +233,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   /** Writes the first event of a new log. In an existing log, answers calls that will never be executed. */
-  async #begin({ recovery }: Recovered): Promise<void> {
+  async #begin(): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
     const { arrival } = this.#options.conversation;
-    if (recovery.from === 'nothing')
+    if (this.#recovery.from === 'nothing')
       await this.#log.append([{ type: 'session_start', id, format: this.format.name, arrival }]);
     else if (!isSameArrival(arrival, this.#conversation.view.arrival))
       await this.#log.append([{ type: 'arrival', ...arrival }]);
@@ -255,7 +254,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.storage.names }));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing, names: this.#options.place.names }));
   }
 
   /** Answers the number of calls. */

@@ -21,6 +21,7 @@ export const PLACE_RULES = {
   ),
 };
 
+/** Opens the place that the options name. They were checked by `PLACE_RULES`. */
 export async function findPlace(who: string, { directory, database }: SessionPlaceOptions): Promise<SessionPlace> {
   const expected = `${directoryRule.expected}, or the option database`;
   if (database === undefined && directory === undefined)
@@ -28,8 +29,6 @@ export async function findPlace(who: string, { directory, database }: SessionPla
   if (database === undefined) return diskPlace(directory as string);
   if (directory !== undefined)
     throw badOption(`${who} option directory`, 'left out, as there is a database', directory);
-  if (!PLACE_RULES.database.check(database))
-    throw badOption(`${who} option database`, PLACE_RULES.database.expected, database);
   // Loaded only if a database is given.
   const { postgresPlace } = await import('./postgres/postgres-place.ts');
   return postgresPlace(database);

@@ -58,7 +58,6 @@ class MemorySession<M> implements AgentContext<M> {
     this.#renderer = new RequestRenderer({
       conversation,
       parts,
-      recall: false,
       record,
       storeShaped: () => {},
       storeHidden: () => conversation.view.forgetHidden(() => true),

@@ -8,7 +8,7 @@ import type { Conversation } from './conversation/conversation.ts';
 import type { ContextMask, SessionRestart, TokenUsage, WindDown } from './session-event.ts';
 
 /** The conversation that a manager decides about, and the log for its decisions. */
-export interface Decisions<M> {
+interface Decisions<M> {
   readonly conversation: Conversation<M>;
   readonly record: (event: TokenUsage | ContextMask | WindDown) => void;
   /** Throws while a change is not yet in the conversation. */

@@ -68,7 +68,7 @@ interface SummaryWriting<M> {
 export interface SessionParts<M> {
   readonly writer: MessageWriter<M>;
   readonly conversation: ConversationOptions<M>;
-  readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
+  readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'> & { readonly recall: boolean };
   /** Undefined if the rules write the summaries. */
   readonly summaries: SummaryWriting<M> | undefined;
   readonly now: () => number;

@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../../errors.ts';
 import type { Conversation } from './conversation/conversation.ts';
 import type { Place } from './log/event-line.ts';
 import type { Recovered } from './log/replay.ts';
@@ -47,7 +48,6 @@ export interface ReadEventsOptions extends EventOptions {
 export interface SessionStorage<M> {
   /** The folder of the session; empty in a database. */
   readonly folder: string;
-  readonly names: SessionNames;
   /** A longer event is refused; `sessionLimits.eventChars` if not given. */
   readonly eventChars?: number;
   /** Set when nothing more may be written: another process has taken over, or the result of a write is unknown. */
@@ -87,6 +87,12 @@ export interface Batch {
   readonly time: string;
   /** What the events change about the session. */
   readonly changes: Partial<SessionInfo>;
+}
+
+/** The error of an `append` that has written nothing. */
+export function notWritten(why: string, cause: unknown): PalimpsestError {
+  const text = `Expected to write to the log of the session but found: ${why}; nothing was added, add it again`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
 export interface Appended {

@@ -9,11 +9,9 @@ import type { SessionParts } from '../session-settings.ts';
 import type { Conversation } from './conversation.ts';
 
 /** A conversation, and how its session records and stores. */
-export interface RenderedSession<M> {
+interface RenderedSession<M> {
   readonly conversation: Conversation<M>;
-  readonly parts: Pick<SessionParts<M>, 'conversation' | 'summaries' | 'now'>;
-  /** Whether hidden texts are stored, so that notices show their handles. */
-  readonly recall: boolean;
+  readonly parts: Pick<SessionParts<M>, 'conversation' | 'manager' | 'summaries' | 'now'>;
   /** Records an event. When this resolves, the conversation has it. */
   readonly record: (event: EventBody<M>) => Promise<void> | void;
   /** Stores the originals of results that were made smaller, before they are sent. */
@@ -33,13 +31,14 @@ export class RequestRenderer<M> {
 
   async render(limit: EffectiveLimit, budget: RenderOptions<M>): Promise<Rendered<M>> {
     given('render', budget);
-    const { conversation, parts, recall, record } = this.#session;
+    const { conversation, parts, record } = this.#session;
     await this.#writeSummaries();
     await this.#maskWhileCold();
     await this.#session.storeShaped();
     const before = conversation.facts.cut;
     const first = conversation.keyAt(0) ?? null;
     const { format, counter } = parts.conversation;
+    const { recall } = parts.manager;
     const conversationMessages = conversation.conversationMessages();
     const limits = limitsOf(limit, budget);
     const rendered = await this.#render({ ...limits, counter, recall, conversationMessages, ...budget, format });

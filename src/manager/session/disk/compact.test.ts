@@ -11,7 +11,7 @@ async function replace(
   disk: RecordingDisk,
 ) {
   disk.onSync = onSync;
-  const { hasMoved, error } = await replaceEvents({ ...UNSHARED, disk, folder: '/s', mayWrite });
+  const { hasMoved, error } = await replaceEvents({ ...UNSHARED, disk, folder: '/s', mayWrite, onProblem: () => {} });
   return [hasMoved, error?.message, String(disk.files.get('/s/events.jsonl'))];
 }
 

@@ -3,7 +3,7 @@ import type { DiskFile } from '../../../store/embedded/disk.ts';
 import { type Place, readEvent, toLine, unseal } from '../log/event-line.ts';
 import { inOrder, type LineNumber } from './line-order.ts';
 import { type Line, lastLine, readAt, readLines, writePieces } from './lines.ts';
-import type { WrittenSession } from './open-log.ts';
+import type { DiskSession } from './open-log.ts';
 import { ARCHIVE, EVENTS } from './session-folder.ts';
 
 /**
@@ -11,7 +11,7 @@ import { ARCHIVE, EVENTS } from './session-folder.ts';
  * last checkpoint records how many bytes are sound. Bytes after them were left by a crash and are written again.
  */
 export async function archiveEvents(
-  { disk, folder, mayWrite }: WrittenSession,
+  { disk, folder, mayWrite }: DiskSession,
   { events, soundBytes }: { readonly events: DiskFile; readonly soundBytes: number },
 ): Promise<number> {
   const path = join(folder, ARCHIVE);
@@ -85,7 +85,7 @@ function seqOf(line: string): number | undefined {
 const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 
 /** A new log that will replace the old one. */
-export interface Rewritten {
+interface Rewritten {
   readonly file: DiskFile;
   readonly size: number;
   /** The new position of each line, by its old offset. */
@@ -94,7 +94,7 @@ export interface Rewritten {
 
 /** Writes a draft of the log with these lines and one more. Durable when it resolves. */
 export async function rewriteEvents(
-  { disk, folder, draftSuffix }: WrittenSession,
+  { disk, folder, draftSuffix }: DiskSession,
   { events, kept, last }: { readonly events: DiskFile; readonly kept: readonly Place[]; readonly last: string },
 ): Promise<Rewritten> {
   const draft = join(folder, `${EVENTS}${draftSuffix}`);
@@ -120,7 +120,7 @@ export async function replaceEvents({
   folder,
   draftSuffix,
   mayWrite,
-}: WrittenSession): Promise<{ hasMoved: boolean; error?: Error }> {
+}: DiskSession): Promise<{ hasMoved: boolean; error?: Error }> {
   const draft = join(folder, `${EVENTS}${draftSuffix}`);
   let isAllowed = false;
   try {

@@ -28,12 +28,12 @@ async function openFolder<M>(
   { id, disk, onProblem }: { readonly id: string; readonly disk: Disk; readonly onProblem: (problem: Error) => void },
 ): Promise<SessionStorage<M>> {
   // A replacement disk exists in this process only, so no lock is needed.
-  if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem, onClose: () => {} });
+  if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem });
   await disk.makeFolder(folder);
   chmodSync(folder, 0o700);
   const lock = lockSession(folder, id);
   try {
-    return await DiskStorage.open<M>({ disk, folder, ...lock.writing, onProblem, onClose: lock.release });
+    return await DiskStorage.open<M>({ disk, folder, ...lock, onProblem });
   } catch (error) {
     lock.release();
     throw error;

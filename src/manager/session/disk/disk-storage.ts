@@ -3,28 +3,27 @@ import type { DiskFile } from '../../../store/embedded/disk.ts';
 import { type Place, toLine } from '../log/event-line.ts';
 import type { Recovered } from '../log/replay.ts';
 import type { SessionEvent } from '../session-event.ts';
-import type {
-  Appended,
-  Batch,
-  Compacted,
-  Compaction,
-  ReadEventsOptions,
-  RecoverOptions,
-  SessionStorage,
-  SnapshotOf,
+import {
+  type Appended,
+  type Batch,
+  type Compacted,
+  type Compaction,
+  notWritten,
+  type ReadEventsOptions,
+  type RecoverOptions,
+  type SessionStorage,
+  type SnapshotOf,
 } from '../session-storage.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import { writePieces } from './lines.ts';
 import { type DiskSession, openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { recover } from './recover.ts';
-import { NAMES } from './session-folder.ts';
 import { writeSnapshot } from './snapshot-file.ts';
 import { SyncMark } from './sync-mark.ts';
 
 /** The events of a session in the files of its folder. */
 export class DiskStorage<M> implements SessionStorage<M> {
-  readonly names = NAMES;
   readonly #session: DiskSession;
   #file: DiskFile;
   #mark: SyncMark | undefined;
@@ -106,7 +105,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
       else this.#mark?.close();
     } finally {
       this.#file.close();
-      this.#session.onClose();
+      this.#session.release();
     }
   }
 
@@ -135,7 +134,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     try {
       return writePieces(this.#file, position, bytesOf(lines));
     } catch (error) {
-      const refused = notWritten(error as Error);
+      const refused = notWritten((error as Error).message, error);
       try {
         this.#file.truncate(position);
       } catch {
@@ -174,11 +173,6 @@ function placesOf(lines: readonly string[], position: number): Place[] {
     offset += place.bytes;
     return place;
   });
-}
-
-function notWritten(cause: Error): PalimpsestError {
-  const text = `Expected to write to the log of the session but found: ${cause.message}; nothing was added, add it again`;
-  return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
 function unsureName(cause: Error): PalimpsestError {

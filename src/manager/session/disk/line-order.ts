@@ -5,7 +5,7 @@ export interface LineNumber {
 }
 
 /** A line, and whether its number fits the numbers around it. */
-export interface Placed<T> {
+interface Placed<T> {
   readonly line: T;
   readonly fits: boolean;
 }

@@ -4,14 +4,12 @@ import { readPieces, writePieces } from './lines.ts';
 import { ARCHIVE, EVENTS } from './session-folder.ts';
 
 /**
- * A session, opened for writing. The previous writer may still run without knowing that it lost the lock. Two rules keep the
+ * The right to write the files of a session. The previous writer may still run without knowing that it lost the lock. Two rules keep the
  * files safe:
  * - Open a file, call `mayWrite`, then write. So the file is never one that a later writer made.
  * - To replace a file, write a draft under this writer's suffix, call `mayWrite`, then rename the draft.
  */
-export interface WrittenSession {
-  readonly disk: Disk;
-  readonly folder: string;
+export interface Writing {
   /** Throws if another process has taken over. */
   readonly mayWrite: () => void;
   /** The previous writer may still run and write to the files that it has open. */
@@ -20,27 +18,30 @@ export interface WrittenSession {
   readonly draftSuffix: string;
   /** Called when everything that this writer uses is in files of its own. */
   readonly onOwnFiles: () => void;
-}
-
-/** A session on disk with the functions of its owner. */
-export interface DiskSession extends WrittenSession {
-  readonly onProblem: (problem: Error) => void;
   /** Called after the last write. */
-  readonly onClose: () => void;
+  readonly release: () => void;
 }
 
-/** A session that no other process can reach. */
-export const UNSHARED: Omit<WrittenSession, 'disk' | 'folder'> = {
+/** A session on disk, opened for writing. */
+export interface DiskSession extends Writing {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly onProblem: (problem: Error) => void;
+}
+
+/** For a session that no other process can reach. */
+export const UNSHARED: Writing = {
   mayWrite: () => {},
   isContested: false,
   draftSuffix: '.new',
   onOwnFiles: () => {},
+  release: () => {},
 };
 
 /**
  * Opens the log for writing. If the previous writer may still run, log and archive are copied, because it has the old files open.
  */
-export async function openLog(session: WrittenSession): Promise<DiskFile> {
+export async function openLog(session: DiskSession): Promise<DiskFile> {
   const { disk, folder, isContested, mayWrite, onOwnFiles } = session;
   removeDrafts(session);
   if (isContested && disk.exists(join(folder, ARCHIVE))) (await replaceByCopy(session, ARCHIVE)).close();
@@ -62,13 +63,13 @@ export async function openLog(session: WrittenSession): Promise<DiskFile> {
 }
 
 /** Stops a writer that lost its lock from renaming a draft. Later writers have no drafts yet while this one holds the lock. */
-function removeDrafts({ disk, folder, mayWrite }: WrittenSession): void {
+function removeDrafts({ disk, folder, mayWrite }: DiskSession): void {
   const drafts = disk.list(folder).filter((name) => name.endsWith(UNSHARED.draftSuffix));
   mayWrite();
   for (const name of drafts) disk.remove(join(folder, name));
 }
 
-async function replaceByCopy(session: WrittenSession, name: string): Promise<DiskFile> {
+async function replaceByCopy(session: DiskSession, name: string): Promise<DiskFile> {
   const old = session.disk.open(join(session.folder, name), 'read');
   try {
     return await replaceFile(session, name, (file) => {
@@ -81,7 +82,7 @@ async function replaceByCopy(session: WrittenSession, name: string): Promise<Dis
 
 /** Replaces a file by a rename. Readers find the old file or the new one, also after a crash. */
 export async function replaceFile(
-  { disk, folder, draftSuffix, mayWrite }: Pick<WrittenSession, 'disk' | 'folder' | 'draftSuffix' | 'mayWrite'>,
+  { disk, folder, draftSuffix, mayWrite }: DiskSession,
   name: string,
   write: (file: DiskFile) => void,
 ): Promise<DiskFile> {

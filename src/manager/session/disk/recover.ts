@@ -14,13 +14,13 @@ import { ARCHIVE, EVENTS, SNAPSHOT, TORN } from './session-folder.ts';
 import { readSnapshot } from './snapshot-file.ts';
 import { readSyncMark } from './sync-mark.ts';
 
-export interface DiskRecoverOptions<M> extends RecoverOptions<M> {
+interface DiskRecoverOptions<M> extends RecoverOptions<M> {
   readonly disk: Disk;
   readonly folder: string;
   readonly file: DiskFile;
 }
 
-export interface RecoveredLog extends Recovered {
+interface RecoveredLog extends Recovered {
   /** The number of archive bytes that are known to be sound. */
   readonly archiveBytes: number;
 }

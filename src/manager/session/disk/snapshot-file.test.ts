@@ -45,7 +45,7 @@ const snapshot: Snapshot<unknown> = {
 describe('a snapshot', () => {
   it('reads as it was written, whatever the characters', async () => {
     const disk = new RecordingDisk();
-    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, snapshot);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s', onProblem: () => {} }, snapshot);
     expect(readSnapshot(disk, '/s')).toEqual(snapshot);
   });
 
@@ -57,16 +57,16 @@ describe('a snapshot', () => {
       state: { ...state, approvals: {}, skipped: {}, left_out: [], masks: [], notes: [] },
       messages: [],
     };
-    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, empty);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s', onProblem: () => {} }, empty);
     expect(readSnapshot(disk, '/s')).toEqual(empty);
   });
 
   it('is not there before it is written, and is the old one or the new one at every moment', async () => {
     const disk = new RecordingDisk();
     expect(readSnapshot(disk, '/s')).toBeUndefined();
-    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, snapshot);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s', onProblem: () => {} }, snapshot);
     const written = disk.operations.length;
-    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, { ...snapshot, seq: 8 });
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s', onProblem: () => {} }, { ...snapshot, seq: 8 });
     for (let length = written; length <= disk.operations.length; length++) {
       for (const choice of [0, 0.3, 0.6, 0.99]) {
         const files = disk.afterPowerLoss(length, { choose: () => choice });

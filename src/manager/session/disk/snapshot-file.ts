@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import type { Disk } from '../../../store/embedded/disk.ts';
 import { readSnapshotText, type Snapshot, snapshotText } from '../log/snapshot.ts';
 import { readAt } from './lines.ts';
-import { replaceFile, type WrittenSession } from './open-log.ts';
+import { type DiskSession, replaceFile } from './open-log.ts';
 import { NAMES, SNAPSHOT } from './session-folder.ts';
 
 /** Replaces the snapshot. Readers find the old one or the new one, also after a crash. */
-export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
+export async function writeSnapshot<M>(session: DiskSession, snapshot: Snapshot<M>): Promise<void> {
   const bytes = Buffer.from(snapshotText(snapshot, NAMES));
   const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
   file.close();

@@ -14,7 +14,7 @@ export interface Place {
 }
 
 /** When an event was written, and with which others. */
-export interface LineStamp {
+interface LineStamp {
   readonly seq: number;
   readonly time: string;
   /** The sequence number of the first event in the same batch. A batch is written and synced together. */
@@ -22,7 +22,7 @@ export interface LineStamp {
 }
 
 /** An event as it was read. */
-export interface ReadEvent<M> {
+interface ReadEvent<M> {
   readonly event: SessionEvent<M>;
   readonly batch: number;
 }

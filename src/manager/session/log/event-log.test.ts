@@ -8,7 +8,7 @@ import type { SessionEvent } from '../session-event.ts';
 import { EventLog } from './event-log.ts';
 
 const PATH = '/log';
-const session = { ...UNSHARED, folder: '/', onProblem: () => {}, onClose: () => {} };
+const session = { ...UNSHARED, folder: '/', onProblem: () => {} };
 const error = (message: string) => ({ type: 'error', message }) as const;
 
 function openLog({ afterBatch = async () => {} }: { afterBatch?: () => Promise<void> } = {}) {

@@ -11,7 +11,7 @@ export interface LogEnd {
   readonly time: string;
 }
 
-export interface EventLogOptions<M> {
+interface EventLogOptions<M> {
   readonly storage: Pick<SessionStorage<M>, 'append' | 'failure' | 'eventChars'>;
   readonly end: LogEnd;
   readonly now: () => number;

@@ -18,7 +18,7 @@ export interface Recovered {
 }
 
 /** An event and the position of its line. */
-export interface LocatedEvent<M> {
+interface LocatedEvent<M> {
   readonly event: SessionEvent<M>;
   readonly place: Place;
 }

@@ -26,7 +26,7 @@ export interface Start<M> {
   readonly problem?: string;
 }
 
-export interface SnapshotSource<M> {
+interface SnapshotSource<M> {
   /** The name of the snapshot in its place. */
   readonly name: string;
   /** Undefined if there is no snapshot. Throws if it cannot be read. */

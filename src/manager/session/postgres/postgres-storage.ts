@@ -17,15 +17,16 @@ import { selectEvents } from '../log/select-events.ts';
 import { snapshotText } from '../log/snapshot.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { SessionInfo } from '../session-info.ts';
-import type {
-  Appended,
-  Batch,
-  Compacted,
-  Compaction,
-  ReadEventsOptions,
-  RecoverOptions,
-  SessionStorage,
-  SnapshotOf,
+import {
+  type Appended,
+  type Batch,
+  type Compacted,
+  type Compaction,
+  notWritten,
+  type ReadEventsOptions,
+  type RecoverOptions,
+  type SessionStorage,
+  type SnapshotOf,
 } from '../session-storage.ts';
 import { rowsAfter } from './read-rows.ts';
 import { type OpenedRow, recoverRows } from './recover-rows.ts';
@@ -40,7 +41,6 @@ import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
  */
 export class PostgresStorage<M> implements SessionStorage<M> {
   readonly folder = '';
-  readonly names = NAMES;
   readonly eventChars = sessionLimits.databaseEventChars;
   readonly #rows: SessionRows;
   readonly #row: OpenedRow;
@@ -87,13 +87,9 @@ export class PostgresStorage<M> implements SessionStorage<M> {
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
-    const { schema } = this.#rows;
     const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }, NAMES));
-    const [saved] = await this.#update(
-      `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-      body,
-    );
-    if (!saved) throw this.#fail(await this.#lost());
+    const isSaved = await this.#answerOf(() => this.#update('snapshot = $4', body));
+    if (!isSaved) throw this.#fail(await this.#lost());
   }
 
   /** Moves the start of recovery to a checkpoint. Events that are no longer needed stay as rows, or are deleted. */
@@ -110,26 +106,18 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     if (this.#failure) return;
     try {
       // If this fails, the lease expires on its own.
-      await this.#update(
-        `UPDATE "${this.#rows.schema}".sessions SET holder = NULL, leased_until = '-infinity'
-         WHERE tenant = $1 AND id = $2 AND writer = $3`,
-      );
+      await this.#answerOf(() => this.#update("holder = NULL, leased_until = '-infinity'"));
     } catch (error) {
       this.#onProblem(error as Error);
     }
   }
 
   async #renew(): Promise<void> {
-    const { pool, schema, leaseMs } = this.#rows;
     if (this.#isRenewing || this.#failure) return;
     this.#isRenewing = true;
     try {
-      const statement = prepared(
-        `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
-         WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
-      );
-      const rows = await write(pool, statement, ...this.#own(), leaseMs);
-      if (rows.length === 0) this.#fail(await this.#lost());
+      const lease = "leased_until = clock_timestamp() + $4 * interval '1 millisecond'";
+      if (!(await this.#update(lease, this.#rows.leaseMs))) this.#fail(await this.#lost());
     } catch {
       // The next renewal may reach the server. Safety does not depend on the lease: every write checks the writer.
     } finally {
@@ -145,15 +133,15 @@ export class PostgresStorage<M> implements SessionStorage<M> {
         async (onSent) => {
           if (await this.#insert(lines, change, onSent)) return true;
           // Another writer has taken over, or an earlier attempt succeeded and its answer was lost.
-          const end = await this.#findEnd();
-          return end !== undefined && end === until;
+          const row = await this.#find();
+          return row?.writer === this.#row.writer && Number(row.last_seq) === until;
         },
         { timeoutMs: this.#rows.timeoutMs, waitsForServer: true },
       );
       if (!isDone) throw this.#fail(await this.#lost());
     } catch (error) {
       if (!(error instanceof Unanswered)) throw error;
-      throw error.isUnsure ? this.#fail(unsure(error.cause)) : refused(error.cause);
+      throw error.isUnsure ? this.#fail(unsure(error.cause)) : notWritten(wordsOf(error.cause), error.cause);
     }
   }
 
@@ -219,12 +207,6 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     ];
   }
 
-  /** The end of this writer's log. Undefined if another process has taken over. */
-  async #findEnd(): Promise<number | undefined> {
-    const row = await this.#find();
-    return row?.writer === this.#row.writer ? Number(row.last_seq) : undefined;
-  }
-
   async #find(): Promise<Row | undefined> {
     const { pool, schema, tenant } = this.#rows;
     const statement = `SELECT writer, holder, last_seq FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`;
@@ -236,16 +218,17 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return lostError(this.#info.id, readWriter(row?.holder));
   }
 
-  /** Updates the row of this writer, with a statement that can be repeated. */
-  #update(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
-    const { pool, timeoutMs } = this.#rows;
-    const attempt = () => write(pool, prepared(statement), ...this.#own(), ...values);
-    return answerOf(attempt, { timeoutMs, waitsForServer: true });
+  /** Updates the row of this writer. Answers false if another process has taken over. Can be repeated. */
+  async #update(change: string, ...values: unknown[]): Promise<boolean> {
+    const { pool, schema, tenant } = this.#rows;
+    const statement = prepared(
+      `UPDATE "${schema}".sessions SET ${change} WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+    );
+    return (await write(pool, statement, tenant, this.#info.id, this.#row.writer, ...values)).length > 0;
   }
 
-  /** The first values of a statement about the row of this writer. */
-  #own(): [tenant: string, id: string, writer: string] {
-    return [this.#rows.tenant, this.#info.id, this.#row.writer];
+  #answerOf<T>(attempt: () => Promise<T>): Promise<T> {
+    return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: true });
   }
 
   #fail(error: Error): Error {
@@ -303,11 +286,6 @@ function chunksOf(lines: readonly Buffer[]): Buffer[][] {
 const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
 
 const toRow = (event: string): Buffer => Buffer.from(toLine(event).slice(0, -1));
-
-function refused(cause: unknown): PalimpsestError {
-  const text = `Expected to write to the log of the session but found: ${wordsOf(cause)}; nothing was added, add it again`;
-  return new PalimpsestError('STORE_FAILED', text, { cause });
-}
 
 function unsure(cause: unknown): PalimpsestError {
   const text =

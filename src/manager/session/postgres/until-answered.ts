@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { PalimpsestError } from '../../../errors.ts';
 
 /** An attempt to run a statement. It calls `onSent` once the server may have received the statement. */
-export type Attempt<T> = (onSent: () => void) => Promise<T>;
+type Attempt<T> = (onSent: () => void) => Promise<T>;
 
 export interface Patience {
   /** Attempts are repeated for this long. */

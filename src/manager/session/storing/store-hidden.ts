@@ -9,7 +9,7 @@ export interface HiddenStore {
   readonly store: (Pick<Store, 'putMany'> & Partial<TurnStore & Pick<Store, 'touch'>>) | undefined;
 }
 
-export interface Storing {
+interface Storing {
   /** The handles of stored texts. Updated by this function. */
   readonly stored: Set<string>;
   readonly rendered?: readonly Hidden[];

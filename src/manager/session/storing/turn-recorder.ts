@@ -7,7 +7,7 @@ import { isTurnStore, TurnWriter } from '../../../store/turn-writer.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { HiddenStore } from './store-hidden.ts';
 
-export interface RecorderOptions<M> extends HiddenStore {
+interface RecorderOptions<M> extends HiddenStore {
   readonly recordTurns: boolean;
   readonly format: Format<M>;
   readonly onProblem: (problem: Error) => void;
