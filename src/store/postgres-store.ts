@@ -24,7 +24,7 @@ import {
   type Row,
   withConnection,
 } from './postgres/connection.ts';
-import { type FoundTexts, fromBinaryRows, fromHexRows } from './postgres/found-texts.ts';
+import { type FoundText, type FoundTexts, fromBinaryRows, fromHexRows, toFoundText } from './postgres/found-texts.ts';
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { ownLock, type Place, placeOf } from './postgres/place.ts';
@@ -482,12 +482,12 @@ class PostgresStore implements Store {
     return { sound: handles.flatMap((handle) => all.get(handle) ?? []), damaged };
   }
 
-  async #fetch(handles: readonly Handle[]): Promise<readonly BinaryRow[]> {
+  async #fetch(handles: readonly Handle[]): Promise<readonly BinaryRow<FoundText>[]> {
     await this.#ready();
     const { pool, tenant, statements } = this.#place;
     return handles.length === 1
-      ? askBinary(pool, statements.getOne, tenant, handles[0])
-      : askBinary(pool, statements.getMany, tenant, handles);
+      ? askBinary(pool, statements.getOne, toFoundText, tenant, handles[0])
+      : askBinary(pool, statements.getMany, toFoundText, tenant, handles);
   }
 
   /** A prepared statement; the tenant is its first value. */
