@@ -24,11 +24,12 @@ import {
   type Row,
   withConnection,
 } from './postgres/connection.ts';
-import { type FoundTexts, fromBinaryRows, fromHexRows } from './postgres/found-texts.ts';
+import { type FoundText, type FoundTexts, fromBinaryRows, fromHexRows, toFoundText } from './postgres/found-texts.ts';
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { ownLock, type Place, placeOf } from './postgres/place.ts';
 import { POSTGRES_RULES } from './postgres/postgres-rules.ts';
+import { toRow } from './postgres/references.ts';
 import { readRecords, recordRows, removeOfSession, writeRecords } from './postgres/request-records.ts';
 import {
   countDeletion,
@@ -44,7 +45,7 @@ import {
 } from './postgres/retention.ts';
 import { keepSecret } from './postgres/secret.ts';
 import { ROWS_AT_ONCE } from './postgres/statements.ts';
-import { type Item, writeBatch } from './postgres/write-batch.ts';
+import { writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
 import { prune, USE_EVERY_MS, withRecords } from './prune.ts';
@@ -129,10 +130,10 @@ class PostgresStore implements Store {
     return handle as Handle;
   }
 
-  async putMany(items: readonly Item[]): Promise<Handle[]> {
+  async putMany(items: Parameters<Store['putMany']>[0]): Promise<Handle[]> {
     for (const item of items) checkItem(item);
-    // Copied, because the caller may change the list or its items before they are written.
-    const own = items.map((item) => ({ text: item.text, about: { ...item.about } }));
+    // Converted at once, because the caller may change the list or its items before they are written.
+    const own = items.map(({ text, about }) => ({ text, reference: toRow(about) }));
     await this.#ready();
     return own.length === 0 ? [] : this.#writes.put(own);
   }
@@ -482,12 +483,12 @@ class PostgresStore implements Store {
     return { sound: handles.flatMap((handle) => all.get(handle) ?? []), damaged };
   }
 
-  async #fetch(handles: readonly Handle[]): Promise<readonly BinaryRow[]> {
+  async #fetch(handles: readonly Handle[]): Promise<readonly BinaryRow<FoundText>[]> {
     await this.#ready();
     const { pool, tenant, statements } = this.#place;
     return handles.length === 1
-      ? askBinary(pool, statements.getOne, tenant, handles[0])
-      : askBinary(pool, statements.getMany, tenant, handles);
+      ? askBinary(pool, statements.getOne, toFoundText, tenant, handles[0])
+      : askBinary(pool, statements.getMany, toFoundText, tenant, handles);
   }
 
   /** A prepared statement; the tenant is its first value. */

@@ -42,8 +42,8 @@ export interface PostgresQuery {
   readonly text: string;
   /** The values of `$1`, `$2` and so on. */
   readonly values?: unknown[];
-  /** Reads every column as the text that PostgreSQL sends. */
-  readonly types?: { getTypeParser(): (value: string) => string };
+  /** Reads the values of a column, by the number of its type. They come as text. */
+  readonly types?: { getTypeParser(type: number): (value: string) => unknown };
   /** Answers values as the server keeps them. */
   readonly binary?: boolean;
   /** Returns each row as a list. */
@@ -53,8 +53,8 @@ export interface PostgresQuery {
 /** A row, every value as PostgreSQL writes it. */
 export type Row = Readonly<Record<string, string | null>>;
 
-/** A row of a binary answer: its values in the order of the columns. */
-export type BinaryRow = readonly (string | null)[];
+/** A row of a binary answer: a column of bytes, as it was read, and a column of text. */
+export type BinaryRow<Read> = readonly [bytes: Read | null, text: string | null];
 
 /** The answer of the last statement of a query. */
 export interface Answer {
@@ -80,11 +80,17 @@ export const ask = (pool: TimedPool, statement: Prepared, ...values: unknown[]):
   runPrepared(pool, statement, { values, types: RAW });
 
 /**
- * As `ask`, for columns of text and bytes. The server sends them as it keeps them, which takes it half as long. pg reads bytes as
- * UTF-8, so bytes that are something else come out changed.
+ * As `ask`, for a column of bytes and one of text. The server sends them as it keeps them, which takes it half as long. pg reads
+ * bytes as UTF-8, so bytes that are something else come out changed. `read` is called for each value as it arrives: it works
+ * while the server still looks for the next one.
  */
-export const askBinary = (pool: TimedPool, statement: Prepared, ...values: unknown[]): Promise<readonly BinaryRow[]> =>
-  runPrepared(pool, statement, { values, types: RAW_BINARY, binary: true, rowMode: 'array' });
+export const askBinary = <Read>(
+  pool: TimedPool,
+  statement: Prepared,
+  read: (value: string) => Read,
+  ...values: unknown[]
+): Promise<readonly BinaryRow<Read>[]> =>
+  runPrepared(pool, statement, { values, types: binaryTypes(read), binary: true, rowMode: 'array' });
 
 async function runPrepared<T>(
   pool: TimedPool,
@@ -225,10 +231,14 @@ function limits({ timeoutMs }: TimedPool): string {
 
 /** Values stay text: the pool's own parsers for numbers and bytes are not used. */
 const RAW = { getTypeParser: () => (value: string) => value };
+const BYTEA = 17;
+
+function binaryTypes<Read>(read: (value: string) => Read): NonNullable<PostgresQuery['types']> {
+  return { getTypeParser: (type) => (type === BYTEA ? (value) => read(toText(value)) : toText) };
+}
+
 /** pg gives binary values as text today; a later version may give the bytes. */
-const RAW_BINARY = {
-  getTypeParser: () => (value: string | Buffer) => (typeof value === 'string' ? value : value.toString('utf8')),
-};
+const toText = (value: string | Buffer): string => (typeof value === 'string' ? value : value.toString('utf8'));
 
 const toQuery =
   (client: PostgresClient, timeoutMs: number | undefined): Query =>

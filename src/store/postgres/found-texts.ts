@@ -10,18 +10,27 @@ export interface FoundTexts {
   readonly damaged: readonly Handle[];
 }
 
+/** A text under the handle that it has. */
+export interface FoundText {
+  readonly handle: Handle;
+  readonly text: string;
+}
+
+/** Takes one text that has arrived. */
+export const toFoundText = (text: string): FoundText => ({ handle: handleOf(text), text });
+
 /**
  * Takes rows with a text or a reference. Texts come without their handles, which are computed from them anyway. If one of the texts
  * was not asked for, every handle without a text counts as damaged. Those may also be UTF-16, or missing: `fromHexRows` tells.
  */
-export function fromBinaryRows(handles: readonly Handle[], rows: readonly BinaryRow[]): FoundTexts {
+export function fromBinaryRows(handles: readonly Handle[], rows: readonly BinaryRow<FoundText>[]): FoundTexts {
   const texts = new Map<Handle, string>();
   const references = new References();
   let count = 0;
-  for (const [body, reference] of rows) {
-    if (typeof reference === 'string') references.add(reference);
-    if (typeof body !== 'string') continue;
-    texts.set(handleOf(body), body);
+  for (const [found, reference] of rows) {
+    if (reference !== null) references.add(reference);
+    if (found === null) continue;
+    texts.set(found.handle, found.text);
     count++;
   }
   const sound = storedOf(handles, texts, references);

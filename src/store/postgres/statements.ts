@@ -51,11 +51,16 @@ function textsOf(pool: TimedPool, schema: string) {
     `SELECT ${columns.join(', ')}, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
      UNION ALL SELECT ${columns.map(() => 'NULL').join(', ')}, ${lines} FROM ${table('refs')} WHERE tenant = $1 AND ${isAsked}`;
   const lines = `string_agg(${line}, E'\\n')`;
+  // Not a common table expression: PostgreSQL would copy all rows of it once more.
+  const items = `unnest($7::text[], $5::bytea[], $8::integer[], $9::bigint[], $10::integer[], $11::integer[])
+          AS item (handle, digest, first, bytes, start, length)`;
   const insertTexts = `INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
-        WHERE length >= 0`;
+        SELECT $1, handle, seq + first, digest, bytes, substring($16::bytea FROM start + 1 FOR length)
+        FROM begun, ${items} WHERE length >= 0`;
   const insertReferences = `INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-        SELECT $1, handle, substring($6::bytea FROM 16 * n - 15 FOR 16), seq + place, session, turn, tool FROM begun, item
+        SELECT $1, handle, key, seq + place, session, turn, tool
+        FROM begun, unnest($7::text[], $6::bytea[], $12::integer[], $13::text[], $14::bigint[], $15::text[])
+          AS item (handle, key, place, session, turn, tool)
         WHERE place >= 0`;
   const isOneOf = 'handle = ANY ($2::text[])';
   const hex = ['handle', `encode(body, 'hex') AS body`];
@@ -71,17 +76,12 @@ function textsOf(pool: TimedPool, schema: string) {
         (SELECT ${unseen('seq')} FROM begun))
       ON CONFLICT (tenant, handle, key) DO NOTHING`,
     // A row for each reference. The first one of a text has the text too; the others have a length of -1. A place of -1 is a
-    // text without a reference. All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal,
-    // twice as long. It is the last one: pg copies all values before a value that does not fit into its memory.
+    // text without a reference. All lists are in binary: see `binary-list.ts`. All bodies are one value, so that they are copied
+    // once. It is the last one: pg copies all values before a value that does not fit into its memory.
     //
     // If all texts are new, they have no references yet, and plain inserts are enough: ON CONFLICT would search each index once
     // more. If one of the rows is there after all, a plain insert fails. The statement is then sent again with $4 set.
     putMany: `${put},
-      item AS (SELECT handle, first, bytes, start, length, place, session, turn, tool, n::integer,
-          substring($5::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
-        FROM unnest($7::text[], $8::integer[], $9::bigint[], $10::integer[], $11::integer[], $12::integer[], $13::text[],
-            $14::bigint[], $15::text[])
-          WITH ORDINALITY AS item (handle, first, bytes, start, length, place, session, turn, tool, n)),
       fresh AS (${insertTexts} AND NOT $4::boolean
           AND 0 = (SELECT count(*) FROM ${table('texts')} WHERE tenant = $1 AND handle = ANY ($7::text[]))
         RETURNING 1),
@@ -92,7 +92,7 @@ function textsOf(pool: TimedPool, schema: string) {
       ${insertReferences} AND NOT (SELECT is_new FROM batch) AND 0 <= (
           SELECT coalesce(sum(CASE WHEN texts.handle IS NULL THEN ${unseen('item.handle')}
             ELSE ${isSame('item.digest', 'item.bytes')} END), 0)
-          FROM item LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
+          FROM ${items} LEFT JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
           WHERE length >= 0 AND item.handle NOT IN (SELECT handle FROM added))
       ON CONFLICT (tenant, handle, key) DO NOTHING`,
     getOne: read(['body'], 'handle = $2', line),

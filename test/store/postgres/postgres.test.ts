@@ -183,17 +183,7 @@ describe('createPostgresStore', () => {
 
   it('takes one statement for each call, however many texts it has', async () => {
     const name = newSchema();
-    const sent: string[] = [];
-    const watched = openPool();
-    watched.on('connect', (client) => {
-      const query = client.query.bind(client) as (config: object) => Promise<unknown>;
-      Object.assign(client, {
-        query: (config: { readonly text: string }) => {
-          sent.push(config.text);
-          return query(config);
-        },
-      });
-    });
+    const { watched, sent } = watchedPool();
     const store = createPostgresStore({ pool: watched, schema: name });
     await store.deletions();
     sent.length = 0;
@@ -207,6 +197,55 @@ describe('createPostgresStore', () => {
     await store.turn('s', 1);
     expect(sent.length).toBe(10);
     expect(sent.filter((text) => /^(BEGIN|COMMIT)/.test(text))).toEqual([]);
+  });
+
+  it('takes one statement for one text, however large it is and however many references it has', async () => {
+    const { watched, sent } = watchedPool();
+    const store = createPostgresStore({ pool: watched, schema: newSchema() });
+    await store.stats();
+    sent.length = 0;
+    const large = await store.put('€'.repeat(3_000_000), { session: 's' });
+    const [shared] = await store.putMany(Array.from({ length: 6000 }, (_, turn) => ({ text: 'one', about: { turn } })));
+    expect(sent.length).toBe(2);
+    expect((await store.get(large))?.bytes).toBe(9_000_000);
+    expect((await store.get(shared ?? ''))?.refs.map(({ turn }) => turn)).toEqual([...Array(6000).keys()]);
+  });
+
+  it('keeps turns, tools and sizes of a batch as they are', async () => {
+    const store = open('edges');
+    const items = [
+      { text: 'largest turn', about: { session: 's', turn: Number.MAX_SAFE_INTEGER } },
+      { text: 'beyond 32 bits', about: { session: 's', turn: 2 ** 32 } },
+      { text: 'no turn, no session', about: {} },
+      { text: 'empty tool', about: { tool: '' } },
+      { text: 'tool', about: { session: 's', turn: 0, tool: '{"a", NULL} \\ \0 é 🙂 \ud800' } },
+      { text: 'é€🙂', about: { turn: 1 } },
+      { text: 'lone \udfff', about: { turn: 2 } },
+      { text: '', about: { turn: 3 } },
+    ];
+    const found = await store.getMany(await store.putMany(items));
+    expect(found.map((stored) => stored && { text: stored.text, about: stored.refs[0] })).toEqual(items);
+    expect(found.map((stored) => stored?.bytes)).toEqual(items.map(({ text }) => Buffer.byteLength(text)));
+    expect(await store.verify()).toEqual([]);
+  });
+
+  it('never mixes the texts of stores that write at once', async () => {
+    const name = newSchema();
+    const pools = [openPool(), openPool(), openPool()];
+    const stores = pools.map((own, i) => createPostgresStore({ pool: own, schema: name, tenant: `t${i}` }));
+    const batch = (store: number, round: number) =>
+      Array.from({ length: 50 }, (_, i) => ({
+        text: `${store} ${round} ${i} ${'x'.repeat(i * 40)}`,
+        about: { session: 's' },
+      }));
+    for (let round = 0; round < 20; round++)
+      await Promise.all(stores.map((store, i) => store.putMany(batch(i, round % (5 + i) === 0 ? 0 : round))));
+    for (const [i, store] of stores.entries()) {
+      expect(await store.verify()).toEqual([]);
+      const texts: string[] = [];
+      for await (const { text } of store.list('s')) texts.push(text);
+      expect(texts.every((text) => text.startsWith(`${i} `))).toBe(true);
+    }
   });
 
   it('writes where the database is read-only by default, or isolates more strictly', async () => {
@@ -252,6 +291,22 @@ describe('createPostgresStore', () => {
     expect(await pidOf()).toBe(pid);
   });
 });
+
+/** A pool, and the statements that were sent through it. */
+function watchedPool(): { watched: Pool; sent: string[] } {
+  const sent: string[] = [];
+  const watched = openPool();
+  watched.on('connect', (client) => {
+    const query = client.query.bind(client) as (config: object) => Promise<unknown>;
+    Object.assign(client, {
+      query: (config: { readonly text: string }) => {
+        sent.push(config.text);
+        return query(config);
+      },
+    });
+  });
+  return { watched, sent };
+}
 
 /** One statement each. */
 async function writeOneOfEach(store: Store): Promise<void> {
