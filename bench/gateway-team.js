@@ -1,5 +1,6 @@
 // Several gateways on one PostgreSQL, each with the same load: processor time and statements per request, lock waits, and what a gateway
-// costs per second with and without traffic. Every statement is one round trip: none is part of a transaction of several.
+// costs per second with and without traffic. Every statement is one round trip: none is part of a transaction of several. Each request goes
+// to the next gateway, or to the gateway of its conversation: the second shows what the machine alone adds for more processes.
 //   npm run build && node bench/gateway-team.js '{"conversations":8,"turns":40}'
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,6 +21,7 @@ const MAIN = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const TICK_MS = 10;
 const COLUMNS = [
   'gateways',
+  'requests go to',
   'CPU ms/request',
   'server CPU ms/request',
   'statements/request',
@@ -31,6 +33,10 @@ const COLUMNS = [
   'idle: CPU ms/s',
   'requests/s',
 ];
+
+/** The gateway of a request: the one after that of the request before, or one for all requests of a conversation. */
+const NEXT = { name: 'next', gatewayOf: (conversation, turn) => conversation + turn };
+const OWN = { name: 'own', gatewayOf: (conversation) => conversation };
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-team-bench-'));
 const server = await startPostgres();
@@ -46,10 +52,11 @@ try {
   await server.kill();
   await server.start();
   console.log(
-    `${conversations} conversations of ${turns} requests for each gateway, each request at the next gateway; ${availableParallelism()} cores\n`,
+    `${conversations} conversations of ${turns} requests for each gateway; ${availableParallelism()} cores\n`,
   );
   const rows = [];
-  for (const count of gateways) rows.push(await measure(count));
+  for (const count of gateways) rows.push(await measure(count, NEXT));
+  for (const count of gateways.filter((count) => count > 1)) rows.push(await measure(count, OWN));
   console.log(printTable({ title: 'Gateways on one PostgreSQL', columns: COLUMNS, rows }));
 } finally {
   upstream.close();
@@ -58,25 +65,28 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-async function measure(count) {
-  const database = `team_${count}`;
+async function measure(count, route) {
+  const database = `team_${count}_${route.name}`;
   const url = await createDatabase(database);
   const running = await Promise.all(Array.from({ length: count }, () => startGateway(url)));
+  const watcher = new pg.Client({ connectionString: url, application_name: 'bench' });
   try {
-    return await measureRunning(running, url, database);
+    await watcher.connect();
+    return await measureRunning(running, { watcher, database, route });
   } finally {
+    await watcher.end();
     await Promise.all(running.map(({ stop }) => stop()));
   }
 }
 
-async function measureRunning(running, url, database) {
+async function measureRunning(running, { watcher, database, route }) {
   const count = running.length;
-  const watcher = new pg.Client({ connectionString: url, application_name: 'bench' });
-  await watcher.connect();
   const total = count * conversations;
   const converseAll = (name, length) =>
     Promise.all(
-      Array.from({ length: total }, (_, i) => converse(running, { name: `${name}${i}`, turns: length, at: i })),
+      Array.from({ length: total }, (_, i) =>
+        converse(running, { name: `${name}${i}`, turns: length, at: (turn) => route.gatewayOf(i, turn) }),
+      ),
     );
   const countAll = async () => ({
     cpuMs: cpuOf(running),
@@ -96,7 +106,6 @@ async function measureRunning(running, url, database) {
   const counted = (performance.now() - began) / 1000;
   await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
   const idle = await countAll();
-  await watcher.end();
   const requests = total * turns;
   const per = (name, divisor) => ((after[name] - before[name]) / divisor).toFixed(2);
   const idlePer = (name) => ((idle[name] - after[name]) / count / (IDLE_MS / 1000)).toFixed(2);
@@ -113,7 +122,7 @@ async function measureRunning(running, url, database) {
     idlePer('cpuMs'),
     (requests / seconds).toFixed(0),
   ];
-  return { cells: [String(count), ...cells], values: {} };
+  return { cells: [String(count), route.name, ...cells], values: {} };
 }
 
 /** Records are written behind the requests, a second later. */
@@ -218,7 +227,7 @@ function watchLocks(client) {
 async function converse(running, { name, turns: count, at }) {
   const messages = [{ role: 'user', content: `Task of ${name}` }];
   for (let turn = 0; turn < count; turn++) {
-    const { url } = running[(at + turn) % running.length];
+    const { url } = running[at(turn) % running.length];
     const answered = await fetch(`${url}/v1/messages`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-api-key': `key-of-${name}`, 'anthropic-version': '2023-06-01' },
