@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { countTokens } from '../../../src/tokens/count-tokens.ts';
 
 /** A piece of a prompt as the cache sees it: a tool, a system block, a block of a message. */
@@ -32,23 +32,28 @@ export function measure(model: string, blocks: readonly PromptBlock[]): Prompt {
   let tokens = 0;
   let digest = model;
   const prefixes = blocks.map(({ text, mediaTokens = 0, markMs }): Prefix => {
-    const own = createHash('sha1').update(text).digest('base64');
-    digest = createHash('sha1').update(digest).update(own).digest('base64');
-    tokens += BLOCK_TOKENS + mediaTokens + countOnce(own, text);
+    const own = readOnce(text);
+    digest = hash('sha1', `${digest} ${own.digest}`, 'base64');
+    tokens += BLOCK_TOKENS + mediaTokens + own.tokens;
     return { digest, tokens, ...(markMs === undefined ? {} : { markMs }) };
   });
   return { prefixes, tokens };
 }
 
-const known = new Map<string, number>();
+interface KnownText {
+  readonly digest: string;
+  readonly tokens: number;
+}
+
+const known = new Map<string, KnownText>();
 const MOST_KNOWN = 20_000;
 
 /** A conversation sends its history again and again. */
-function countOnce(digest: string, text: string): number {
-  const before = known.get(digest);
-  if (before !== undefined) return before;
+function readOnce(text: string): KnownText {
+  const before = known.get(text);
+  if (before) return before;
   if (known.size >= MOST_KNOWN) known.clear();
-  const tokens = countTokens(text);
-  known.set(digest, tokens);
-  return tokens;
+  const read = { digest: hash('sha1', text, 'base64'), tokens: countTokens(text) };
+  known.set(text, read);
+  return read;
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
 import { type Fields, isFields, loneSurrogate } from './json.ts';
@@ -41,12 +42,10 @@ export function checkBytes(api: Api, bytes: Buffer, mostBytes = MOST_BYTES[api])
 
 /** Reads JSON as strictly as the provider, and refuses it in its words. */
 export function parseBody(api: Api, bytes: Buffer): Fields {
+  if (!isUtf8(bytes)) throw badJson(api, 'str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)');
   const text = bytes.toString('utf8');
-  if (!Buffer.from(text, 'utf8').equals(bytes))
-    throw badJson(api, 'str is not valid UTF-8: surrogates not allowed: line 1 column 1 (char 0)');
-  const half = loneSurrogate(text);
-  if (half >= 0 && api === 'anthropic')
-    throw badJson(api, `no low surrogate in string: line 1 column ${half + 1} (char ${half})`);
+  const half = api === 'anthropic' ? loneSurrogate(text) : -1;
+  if (half >= 0) throw badJson(api, `no low surrogate in string: line 1 column ${half + 1} (char ${half})`);
   let body: unknown;
   try {
     body = JSON.parse(text);

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { asText, type Fields, fieldsOf } from '../json.ts';
 import { Rejection } from '../rejection.ts';
 import { BINDING_BETA, mismatchBehavior } from './check-request.ts';
@@ -24,7 +24,7 @@ interface Bond {
   readonly previous: string;
 }
 
-const digest = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 22);
+const digest = (text: string): string => hash('sha256', text, 'base64url').slice(0, 22);
 
 /** Signs a thought that answers this request. */
 export function signThought(thinking: string, body: Fields, secret: string): string {
