@@ -61,7 +61,8 @@ const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, 
 /** Versions that recorded no arrival options cut results from the first message on. */
 const ofOlderVersion = (truncate: unknown): Arrival => (typeof truncate === 'number' ? { ...OFF, truncate } : OFF);
 
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+/** Whether two values are the same data. Mostly they are one object or number, and writing them as JSON would take longer. */
+export const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);
 
 /** The first message after the last reply of a request. Its results are sent for the first time. */
 export function newestTurn(listed: readonly Listed[], messages = listed.length): number {

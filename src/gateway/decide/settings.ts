@@ -5,7 +5,7 @@ import type { EpochRecord, Policy } from '../../plan/policy.ts';
 import { priceLists } from '../../plan/prices.ts';
 import type { Found, GatewayEvent, RecordedPolicy, RecordedPrices, SettingsEvent } from '../conversation/events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
-import { arrivalOf, arrivalPeriods } from './arrival-periods.ts';
+import { arrivalOf, arrivalPeriods, isSame } from './arrival-periods.ts';
 import type { Facts } from './decision.ts';
 import {
   type MakePolicy,
@@ -53,7 +53,9 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const last = recorded.at(-1)?.event;
   const { place } = given;
   const make = facts.policy ?? breakEvenAt;
-  const { policy, arrival, truncate } = facts.policy ? recordable(facts.policy, given.prices) : DEFAULT_POLICY;
+  const { policy, policyKey, arrival, truncate } = facts.policy
+    ? recordable(facts.policy, given.prices)
+    : DEFAULT_POLICY;
   // A request that is sent again at another price or policy keeps the settings that were recorded on it.
   const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy, arrival }));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
@@ -65,7 +67,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const kept = [recall, overheadTokens, keepSigned, isUnsent, ...sentWhole];
   const now = { arrival: isNew ? arrival : last.arrival, isNew, isUnsent, truncate };
   return {
-    key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), ...kept]),
+    key: isOff ? 'off' : policyKey + JSON.stringify([...periods.map(toKey), ...kept]),
     policy: () => (isOff ? never() : policyWithHistory(make, periods, overheadTokens)),
     recall,
     overheadTokens,
@@ -92,7 +94,8 @@ const DEFAULT_POLICY = recordable(breakEvenAt, { ...priceLists.none, canMark: tr
 function recordable(make: MakePolicy, prices: MaskingPrices) {
   const { canMark: _place, ...list } = prices;
   const made = make(list);
-  return { policy: toRecorded(made, prices), arrival: arrivalOf(made), truncate: made.maxResultTokens };
+  const policy = toRecorded(made, prices);
+  return { policy, policyKey: JSON.stringify(policy) ?? '', arrival: arrivalOf(made), truncate: made.maxResultTokens };
 }
 
 /** The settings that a new event is recorded for. */
@@ -161,12 +164,13 @@ const toRecordedPrices = ({
 function isChanged(last: SettingsEvent, { prices, policy, arrival }: Changing): boolean {
   const isSamePolicy = !last.policy || isSame(last.policy, policy);
   const isSameArrival = isSame(last.arrival, arrival);
-  return (
-    !isSamePolicy || !isSameArrival || !isSame(toRecordedPrices(last.prices as MaskingPrices), toRecordedPrices(prices))
-  );
+  return !isSamePolicy || !isSameArrival || !arePricesSame(last.prices as MaskingPrices, prices);
 }
 
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+function arePricesSame(a: MaskingPrices, b: MaskingPrices): boolean {
+  const [recorded, now] = [toRecordedPrices(a), toRecordedPrices(b)];
+  return Object.entries(recorded).every(([field, value]) => isSame(value, now[field as keyof RecordedPrices]));
+}
 
 /**
  * The first recorded settings apply from the start, each later one from the next turn on: the request may have

@@ -55,11 +55,11 @@ async function decideWithStore(
   const warn = (code: StoreTrouble): void => warnOf(context, code, client.ids.requestId);
   const { isCountTokens } = route;
   const providerPrices = providers[route.provider].prices;
-  const facts = { ...context.facts, providerPrices, hasRecall: context.hasRecall(tenant) };
+  const hasRecall = context.hasRecall(tenant);
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
-  if (!conversation) return decide(opened, memory, { ...facts, now: context.now() });
+  if (!conversation) return decide(opened, memory, { ...context.facts, providerPrices, hasRecall, now: context.now() });
   const patience = mayHaveMasks(context, opened, memory) ? patientFromNow() : undefined;
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
   const asked = { gate, memory, conversation, session, patience };
@@ -70,7 +70,8 @@ async function decideWithStore(
   const storeTrouble = trouble ?? arms.trouble ?? (await learnSecret(gate, credential, patience));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
-  const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
+  const known = { providerPrices, hasRecall, owner, storeTrouble, arms };
+  const decision = decide(opened, memory, { ...context.facts, ...known, now: context.now() });
   if (storeTrouble) warn(storeTrouble);
   await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.

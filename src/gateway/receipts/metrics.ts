@@ -16,7 +16,8 @@ export class Counters {
   readonly #counts = new Map<string, { readonly name: MetricName; readonly labels: Labels; value: number }>();
 
   add(name: MetricName, labels: Labels): void {
-    const key = seriesOf(name, labels);
+    // A name always has the same labels.
+    const key = `${name}\n${Object.values(labels).join('\n')}`;
     const found = this.#counts.get(key);
     if (found) found.value++;
     else this.#counts.set(key, { name, labels, value: 1 });

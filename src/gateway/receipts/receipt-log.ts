@@ -42,6 +42,8 @@ export interface ReceiptLogReader {
 export class ReceiptLog implements ReceiptLogReader {
   /** Totals by id, the least recently used first. */
   readonly #conversationTotals = new Map<string, ConversationTotals>();
+  /** Those that still have receipts, the least recently used first. */
+  readonly #withReceipts = new Set<ConversationTotals>();
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();
   readonly #sums = new Sums();
@@ -76,6 +78,8 @@ export class ReceiptLog implements ReceiptLogReader {
       new ConversationTotals({ id: conversation, session, title: title || 'A conversation', api, firstAt: time });
     this.#conversationTotals.delete(conversation);
     this.#conversationTotals.set(conversation, totals);
+    this.#withReceipts.delete(totals);
+    this.#withReceipts.add(totals);
     this.#newest = totals;
     return totals;
   }
@@ -86,13 +90,21 @@ export class ReceiptLog implements ReceiptLogReader {
       entered.receipts.shift();
       this.#receipts--;
     }
-    for (const [id, totals] of this.#conversationTotals) {
-      const isOne = this.#conversationTotals.size > recordLimits.conversations;
-      if (!isOne && this.#receipts <= recordLimits.receipts) return;
-      this.#receipts -= totals.receipts.length;
-      totals.receipts.length = 0;
-      if (isOne) this.#conversationTotals.delete(id);
+    for (const oldest of this.#withReceipts) {
+      if (this.#receipts <= recordLimits.receipts) break;
+      this.#dropReceipts(oldest);
     }
+    for (const [id, oldest] of this.#conversationTotals) {
+      if (this.#conversationTotals.size <= recordLimits.conversations) break;
+      this.#dropReceipts(oldest);
+      this.#conversationTotals.delete(id);
+    }
+  }
+
+  #dropReceipts(totals: ConversationTotals): void {
+    this.#receipts -= totals.receipts.length;
+    totals.receipts.length = 0;
+    this.#withReceipts.delete(totals);
   }
 
   #tell(receipt: Entry['receipt'], totals: ConversationTotals): void {
