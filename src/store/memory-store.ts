@@ -95,6 +95,7 @@ interface NewText {
 }
 
 class MemoryStore implements Store {
+  readonly kind = 'memory';
   readonly #texts = new Map<Handle, Text>();
   readonly #sessions = new Map<string, Session>();
   readonly #records = new MemoryRecords();
@@ -312,7 +313,7 @@ class MemoryStore implements Store {
     ];
     const since = this.#now() - WEEK_MS;
     return {
-      kind: 'memory',
+      kind: this.kind,
       texts: texts.length,
       turns: sessions.reduce((sum, { turns }) => sum + turns.size, 0),
       notes: sessions.reduce((sum, { notes }) => sum + notes.size, 0),

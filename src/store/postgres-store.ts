@@ -112,6 +112,7 @@ export function createPostgresStore(options: PostgresStoreOptions): Store {
 }
 
 class PostgresStore implements Store {
+  readonly kind = 'postgres';
   readonly #place: Place;
   readonly #writes: WriteQueue;
   #migrated: Promise<void> | undefined;
@@ -304,7 +305,7 @@ class PostgresStore implements Store {
        FROM "${schema}".texts WHERE tenant = $1`,
     );
     return {
-      kind: 'postgres',
+      kind: this.kind,
       texts: Number(row?.texts),
       turns: Number(row?.turns),
       notes: Number(row?.notes),

@@ -220,6 +220,8 @@ export interface PruneReport extends Removed {
 
 /** Stores hidden texts, turns, notes and records. A store is opened for one tenant. */
 export interface Store {
+  /** The `kind` of its `stats`, which a gateway shows. A gateway asks a store without it for `stats`, which may read every row. */
+  readonly kind?: StoreStats['kind'];
   /** Durable when it resolves. The same text is stored once and referred to by each session and turn. */
   put(text: string, about: Reference): Promise<Handle>;
   /** One batch: much faster than one after the other. */

@@ -827,6 +827,11 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       expect([texts, turns, notes, sessions, textBytes]).toEqual([2, 1, 1, 4, 6]);
     });
 
+    test('a store that names its kind names that of its stats', async (store) => {
+      const { kind } = await store.stats();
+      expect(store.kind ?? kind).toBe(kind);
+    });
+
     test('a sound store verifies clean, and gc frees only what is dead', async (store) => {
       await fill(store);
       const before = await exportOf(store);

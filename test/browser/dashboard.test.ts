@@ -106,6 +106,9 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     expect(await heading().textContent()).toBe('Write a changelog');
     const rows = panel('Requests').locator('tbody tr');
     await until(() => rows.count()).toBe(9);
+    // The ids that the agent gave its requests, as in its answers, the log and the spans.
+    const ids = await rows.locator('code').allTextContents();
+    expect(ids.toSorted()).toEqual(Array.from({ length: 9 }, (_, i) => `request-${i + 1}`));
   });
 
   it('takes the token out of the address and keeps it for a reload', async () => {

@@ -1,4 +1,10 @@
-import { describe, expect, it } from 'vitest';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { formats } from '../../src/formats/detect-format.ts';
 import type { Model, ModelRequest } from '../../src/manager/agent/model.ts';
 import { resumeAgent, runAgent } from '../../src/manager/agent/run-agent.ts';
@@ -12,17 +18,40 @@ import type { ChatMessage, FormatName } from '../../src/message.ts';
 import { replyIn } from '../support/manager/reply-in.ts';
 import { call, say, scripted, usage } from '../support/manager/scripted-model.ts';
 import { eventsOf, temporaryFolders } from '../support/manager/sessions.ts';
+import { ensureBuilt, ROOT } from '../support/modules.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 
 const directory = temporaryFolders()();
+const schema = `palimpsest_loop_${process.pid}_${Date.now().toString(36)}`;
+let server: PostgresServer;
+let pool: Pool;
+
+beforeAll(async () => {
+  await ensureBuilt();
+  server = await startPostgres();
+  pool = new Pool({ connectionString: server.url, max: 4 });
+}, 240_000);
+
+afterAll(async () => {
+  await pool?.query(`DROP SCHEMA IF EXISTS "${schema}" CASCADE`);
+  await pool?.end();
+  await server?.stop();
+}, 60_000);
+
+const PLACES = {
+  'on disk': () => ({ directory }),
+  'in PostgreSQL': () => ({ database: { pool, schema } }),
+};
 
 let opened = 0;
 const newId = (): string => `s${++opened}`;
-const open = (id: string, more: object = {}): Promise<Session<ChatMessage>> => openSession({ directory, id, ...more });
 
 const long: Tool = { name: 'long', run: () => 'a line of output\n'.repeat(5000) };
 const remove: Tool = { name: 'remove', needsApproval: true, run: () => 'removed' };
 
-describe('a run in a session', () => {
+describe.each(Object.entries(PLACES))('a run in a session %s', (_name, place) => {
+  const open = (id: string): Promise<Session<ChatMessage>> => openSession({ ...place(), id });
+
   it('has its results in full in the log before anything is cut', async () => {
     const session = await open(newId());
     const model = scripted(call(['long']), say('Read.'));
@@ -111,6 +140,39 @@ describe('a run in a session', () => {
     expect(again.format.check(model.requests[0]?.messages ?? [])).toEqual([]);
     expect(model.requests[0]?.messages.at(-1)?.content).toMatch(/interrupted/);
     await again.close();
+  });
+});
+
+describe('an agent that is killed in a tool on one machine', () => {
+  it('goes on on another once its lease is over, with all that it had done', { timeout: 60_000 }, async () => {
+    const program = join(ROOT, 'test/support/manager/stuck-agent.js');
+    const args = [program, pathToFileURL(join(ROOT, 'dist')).href, server.url, schema, '1500'];
+    const agent = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    expect(String((await once(agent.stdout, 'data'))[0])).toBe('stuck\n');
+    const elsewhere = `jsonb_set(holder::jsonb, '{host}', '"elsewhere"')::text`;
+    await pool.query(`UPDATE "${schema}".sessions SET holder = ${elsewhere} WHERE id = 'agent'`);
+    const gone = once(agent, 'exit');
+    agent.kill('SIGKILL');
+    await gone;
+
+    let session: Session<ChatMessage> | undefined;
+    while (!session) {
+      session = await openSession({ database: { pool, schema }, id: 'agent' }).catch((error) => {
+        expect(error).toMatchObject({ code: 'STORE_LOCKED', message: expect.stringContaining('on elsewhere') });
+        return undefined;
+      });
+      await setTimeout(50);
+    }
+    const model = scripted(say('I have looked twice.'));
+    expect(await runAgent({ model, context: session, tools: [long] })).toMatchObject({ status: 'complete' });
+    const sent = model.requests[0]?.messages ?? [];
+    expect(session.format.check(sent)).toEqual([]);
+    expect(sent.flatMap(({ role, content }) => (role === 'tool' ? content : []))).toEqual([
+      'seen',
+      'seen',
+      expect.stringContaining('interrupted'),
+    ]);
+    await session.close();
   });
 });
 

@@ -204,7 +204,7 @@ export async function openStores({ settings, io }: Serving): Promise<Stores> {
   if (!stores.isShared) await opening;
   else
     await opening
-      .then((store) => store.stats())
+      .then((store) => store.secret())
       .catch((error: Error) => {
         io.stderr(`palimpsest serve: the store does not answer (${error.message}). Nothing is masked until it does.\n`);
       });

@@ -1,3 +1,4 @@
+import { kindOf } from '../../store/kind-of.ts';
 import type { SearchOptions, Store } from '../../store/store.ts';
 import { headsOf } from '../../store/text-heads.ts';
 import type { Finished, Records } from '../receipts/records.ts';
@@ -76,6 +77,7 @@ async function ask(owned: Asking, asked: Asked): Promise<unknown> {
   if (place === 'search') return searchUntilStopped(owned, asked);
   if (place !== 'store') return call(place === 'receipts' ? records.receipts(tenant) : records, name, args);
   const store = await openStore(tenant);
+  if (name === 'kind') return kindOf(store);
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
 }
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closedError } from '../../store/check-input.ts';
+import type { RemoteKind } from '../../store/kind-of.ts';
 import type { Match, SearchOptions, Store, Stored } from '../../store/store.ts';
 import type { RemoteHeads, TextHead } from '../../store/text-heads.ts';
 import type { ConversationSummary, Totals } from '../receipts/receipt.ts';
@@ -96,7 +97,7 @@ function remoteReceipts(ask: Ask, tenant: string, watch: ReceiptLogReader['watch
 }
 
 /** Only the owner writes. Closing the store in a worker closes nothing. */
-function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
+function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads & RemoteKind {
   let isClosed = false;
   const askOpen = <T>(method: string, args: readonly unknown[]): Promise<Answered<T>> =>
     isClosed ? Promise.reject(closedError()) : ask<T>(method, tenant, ...args);
@@ -132,6 +133,7 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
     }
   }
   return {
+    askKind: () => call('kind'),
     put: (text, about) => call('put', text, about),
     putMany: (items) => call('putMany', items),
     get: (handle) => call('get', handle),

@@ -2,6 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
 import { handleOf } from '../../store/handle.ts';
+import { kindOf } from '../../store/kind-of.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
 import { type Assignment, chooseArm, drawArm } from '../conversation/arm.ts';
@@ -66,11 +67,11 @@ export class StoreGate {
     void this.learnSecret();
   }
 
-  /** No time limit: `stats` may read every row. Only one call at a time, because a hung one holds a connection. */
+  /** No time limit: some stores read every row for it. Only one call at a time, because a hung one holds a connection. */
   #askKind(): Promise<void> {
-    this.#askingKind ??= (async () => this.store.stats())()
+    this.#askingKind ??= kindOf(this.store)
       .then(
-        ({ kind }) => {
+        (kind) => {
           this.#kind = kind;
         },
         () => {},
@@ -224,7 +225,8 @@ export class StoreGate {
   }
 
   async health(): Promise<Status['store']> {
-    if (this.#kind === 'unknown') await inTime(this.#askKind());
+    // Before its first answer, nothing is known of the store.
+    await Promise.all([this.#kind === 'unknown' && inTime(this.#askKind()), this.learnSecret()]);
     const because = this.#trouble;
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }

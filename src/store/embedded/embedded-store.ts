@@ -104,6 +104,7 @@ const QUICK_BYTES = 1 << 26;
  * acknowledged when the disk has it. Puts that arrive while the disk is busy share the next write and sync.
  */
 export class EmbeddedStore implements Store {
+  readonly kind = 'embedded';
   readonly #options: EmbeddedOptions;
   #generation: Generation;
   readonly #records: RecordFiles;
@@ -443,7 +444,7 @@ export class EmbeddedStore implements Store {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
       const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#now() - WEEK_MS);
       return {
-        kind: 'embedded',
+        kind: this.kind,
         ...{ texts, turns, notes, records, sessions, textBytes, deadBytes },
         diskBytes: generation.diskBytes + bytes,
         usedBytes: usedBytesOf(generation) + bytes,

@@ -141,6 +141,8 @@ export const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
 const CLASHES = '22P02';
 /** Unique violation: the row is there already. */
 export const DUPLICATE = '23505';
+/** Insufficient privilege. */
+export const NO_RIGHT = '42501';
 const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, CLASHES, DUPLICATE]);
 
 /** The SQLSTATE with which the server refused a statement. The statement then had no effect. */
@@ -278,9 +280,20 @@ async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Prom
   }
 }
 
+/** Errors that the next try meets too. `pg` gives those of TLS, and of a password that is missing, no code. */
+function isOfSettings(cause: unknown): boolean {
+  const { code, message = '' } = (cause ?? {}) as { code?: unknown; message?: string };
+  return code === undefined ? /SSL|SASL/.test(message) : OF_SETTINGS.has(code);
+}
+
+/** Wrong role, wrong password, no such database, no right to do this. */
+const OF_SETTINGS: ReadonlySet<unknown> = new Set(['28000', '28P01', '3D000', NO_RIGHT]);
+
 function failed(cause: unknown): PalimpsestError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const remedy = 'a write is stored whole or not at all: try it again';
+  const remedy = isOfSettings(cause)
+    ? 'see to the address of the database, the role and its rights'
+    : 'a write is stored whole or not at all: try it again';
   return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, {
     cause,
   });

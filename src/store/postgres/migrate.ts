@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
-import { inTransaction, patient, type Query, type TimedPool, withConnection } from './connection.ts';
+import { inTransaction, NO_RIGHT, patient, type Query, stateOf, type TimedPool, withConnection } from './connection.ts';
 
 /** Tables with their own version, and the table that records it. */
 export interface Migrations {
@@ -15,7 +15,19 @@ export interface Migrations {
  */
 export async function migrate(pool: TimedPool, schema: string, { table, steps }: Migrations = STORE): Promise<void> {
   const versionIn = (query: Query): Promise<number> => versionOf(query, schema, { table, steps });
-  if ((await withConnection(pool, versionIn)) === steps.length) return;
+  const version = await withConnection(pool, versionIn);
+  if (version === steps.length) return;
+  await run(pool, schema, { table, steps }).catch((error) => {
+    if (stateOf(error) !== NO_RIGHT) throw error;
+    const { cause } = error as { cause: Error };
+    const text =
+      `Expected to bring the ${table} of the schema ${schema} from version ${version} to ${steps.length} but found: ` +
+      `${cause.message}; run this version of palimpsest once with a role that may create and alter its tables`;
+    throw new PalimpsestError('STORE_FAILED', text, { cause });
+  });
+}
+
+async function run(pool: TimedPool, schema: string, { table, steps }: Migrations): Promise<void> {
   const lock = `SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrations')})`;
   await inTransaction(patient(pool), lock, (query) =>
     query(
@@ -27,7 +39,7 @@ export async function migrate(pool: TimedPool, schema: string, { table, steps }:
   // One transaction each: locking two tables at once could deadlock with an older process that locks them in the other order.
   for (const [index, migration] of steps.entries())
     await inTransaction(patient(pool), lock, async (query) => {
-      if (index < (await versionIn(query))) return;
+      if (index < (await versionOf(query, schema, { table, steps }))) return;
       await query(migration(`"${schema}".`));
       await query(`INSERT INTO "${schema}".${table} (version) VALUES ($1)`, index + 1);
     });

@@ -39,5 +39,5 @@ export function fromLine(line: string): FoundReference {
 }
 
 /** Escapes other characters, so that databases of any encoding accept it. */
-const toAscii = (json: string): string =>
+export const toAscii = (json: string): string =>
   json.replace(/[^\x20-\x7e]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);

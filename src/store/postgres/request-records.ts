@@ -4,6 +4,7 @@ import { type RemovedRecords, removableDays, startOf } from '../request-records.
 import type { RecordRange } from '../store.ts';
 import { ask, inTransaction, patient, type Row, withConnection, write } from './connection.ts';
 import type { Place } from './place.ts';
+import { toAscii } from './references.ts';
 import { RECORDS_AT_ONCE } from './statements.ts';
 
 /** A record as its row holds it. */
@@ -14,7 +15,7 @@ export interface RecordRow extends Pick<RequestRecord, 'id' | 'at' | 'session' |
 export const recordRows = (records: readonly RequestRecord[]): RecordRow[] =>
   records.map((record) => {
     const { id, at, session, conversation } = record;
-    return { id, at, session, conversation, body: JSON.stringify(record) };
+    return { id, at, session, conversation, body: toAscii(JSON.stringify(record)) };
   });
 
 /** Writes records, all or none. A batch whose commit was not acknowledged may be written again. */

@@ -2,8 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Status } from '../../../src/gateway/index.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
+import { createPostgresStore } from '../../../src/store/postgres-store.ts';
 import { changedStore, startGateway, TOKEN } from '../../support/gateway/gateway.ts';
 import { type GatewayProcess, startBalancer, startProcess } from '../../support/gateway/processes.ts';
 import { startUpstream, type Upstream } from '../../support/gateway/upstream.ts';
@@ -12,12 +15,15 @@ import { type OwnPostgresServer, startOwnPostgres } from '../../support/postgres
 
 let folder = '';
 let postgres: OwnPostgresServer;
+let pool: Pool;
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeAll(async () => {
   await ensureBuilt();
   folder = mkdtempSync(join(tmpdir(), 'palimpsest-roll-over-'));
   postgres = await startOwnPostgres();
+  pool = new Pool({ connectionString: postgres.url, max: 2 });
+  pool.on('error', () => {});
 }, 240_000);
 
 afterEach(async () => {
@@ -25,6 +31,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
+  await pool?.end();
   await postgres?.stop();
   rmSync(folder, { recursive: true, force: true });
 });
@@ -63,6 +70,29 @@ describe('readiness', () => {
     expect(await asked(gateway.url, '/readyz')).toEqual([200, 'ready']);
     await postgres.start();
   });
+
+  it.each(['1', '2'])(
+    'reads no row of a table that grows, with %s worker(s): a large database delays no start',
+    {
+      timeout: 60_000,
+    },
+    async (workers) => {
+      const upstream = await startUpstream();
+      closers.push(upstream.close);
+      const store = createPostgresStore({ pool });
+      await store.put('a text', { session: 's', turn: 1 });
+      await store.secret();
+      const locking = await pool.connect();
+      closers.push(async () => locking.release(true));
+      const tables = ['texts', 'refs', 'turns', 'notes', 'records', 'uses'].map((table) => `palimpsest.${table}`);
+      await locking.query(`BEGIN; LOCK TABLE ${tables.join()} IN ACCESS EXCLUSIVE MODE`);
+      const gateway = await start(upstream, { PALIMPSEST_STORE: postgres.url, PALIMPSEST_WORKERS: workers });
+      expect(await asked(gateway.url, '/readyz')).toEqual([200, 'ready']);
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      const status = await fetch(`${gateway.url}/_palimpsest/api/status`, { headers });
+      expect(((await status.json()) as Status).store).toEqual({ kind: 'postgres', ok: true });
+    },
+  );
 
   it('needs no token and no name of the gateway, and waits for no store that hangs', async () => {
     const upstream = await startUpstream();

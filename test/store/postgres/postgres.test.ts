@@ -62,6 +62,25 @@ storeConformance(
 );
 
 describe('createPostgresStore', () => {
+  it('stores any letter in a database of another encoding', async () => {
+    const name = `${schema}_latin`;
+    await pool.query(`CREATE DATABASE "${name}" ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
+    const latin = new Pool({ connectionString: Object.assign(new URL(server.url), { pathname: name }).href, max: 2 });
+    const store = createPostgresStore({ pool: latin });
+    const record = recordOf('r', 1, { model: 'モデル' });
+    await store.putRecords?.([record]);
+    const handle = await store.put('テキスト', { session: 's', turn: 1, tool: 'シェル' });
+    await store.putNote({ session: 's', name: 'n', text: 'メモ' });
+    const records: unknown[] = [];
+    for await (const one of store.records?.() ?? []) records.push(one);
+    expect(records).toEqual([record]);
+    expect(await store.get(handle)).toMatchObject({ text: 'テキスト', refs: [{ tool: 'シェル' }] });
+    expect(await store.note('s', 'n')).toBe('メモ');
+    await store.close();
+    await latin.end();
+    await pool.query(`DROP DATABASE "${name}"`);
+  });
+
   it('records the turns of a conversation, only new ones after it was closed and opened', async () => {
     const policy = slidingWindow({ turns: 2 });
     for (const [turns, statements] of [
@@ -383,6 +402,23 @@ describe('migrations', () => {
     await pool.query(`DROP ROLE "${role}"`);
   });
 
+  it('that a role may not run are told with the version, and what to do', async () => {
+    const name = newSchema();
+    await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
+    await takeBack(name, 2);
+    const role = `${name}_role`;
+    await pool.query(`CREATE ROLE "${role}"; GRANT USAGE ON SCHEMA "${name}" TO "${role}";
+      GRANT SELECT ON ALL TABLES IN SCHEMA "${name}" TO "${role}"`);
+    const limited = openPool({ options: `-c role=${role}` });
+    await expect(createPostgresStore({ pool: limited, schema: name }).get(handleOf('kept'))).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      message: expect.stringMatching(
+        /from version 2 to 9 but found: permission denied .*; run this version .* once with a role/,
+      ),
+    });
+    await pool.query(`DROP OWNED BY "${role}"; DROP ROLE "${role}"`);
+  });
+
   it('add notes and secrets to a schema of the first version, and keep all that is in it', async () => {
     const name = newSchema();
     await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
@@ -702,6 +738,19 @@ describe('a connection that is killed', () => {
     expect(await store.put('text', {})).toBe(handleOf('text'));
     isUp = false;
     await expect(store.get(handleOf('text'))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
+});
+
+describe('an address that never works', () => {
+  it.each([
+    ['another database', { pathname: 'absent' }],
+    ['another role', { username: 'nobody_of_that_name' }],
+  ])('%s: the error says to look at it, and not to try again', async (_what, change) => {
+    const wrong = openPool({ connectionString: Object.assign(new URL(server.url), change).href });
+    await expect(createPostgresStore({ pool: wrong }).put('text', {})).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      message: expect.stringContaining('see to the address of the database, the role and its rights'),
+    });
   });
 });
 

@@ -129,12 +129,13 @@ const outputOf = (turn: number): string =>
     (_, line) => `${line + 1}  export const value${turn}_${line} = compute(${line}, { turn: ${turn} });`,
   ).join('\n');
 
-async function ask(url: string, conversation: SampleConversation, { messages }: History): Promise<Message> {
+async function ask(url: string, conversation: SampleConversation, { messages, requests }: History): Promise<Message> {
   const response = await fetch(`${url}/v1/messages`, {
     method: 'POST',
     headers: {
       'content-type': 'application/json',
       'x-api-key': 'sk-ant-sample',
+      'x-request-id': `request-${requests + 1}`,
       'anthropic-version': '2023-06-01',
       ...(conversation.isManagedElsewhere ? { 'anthropic-beta': 'context-management-2025-06-27' } : {}),
     },
