@@ -177,7 +177,7 @@ export class Arrivals<M> {
   #takeCall({ text, tool, message }: Segment): void {
     const { subject, texts } = this.#readCall(text);
     const { rows, lastRow } = this.#ledger;
-    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
+    const row = message >= lastRow.from ? lastRow : rows.find((turn) => turn.has(message));
     for (const { argument, field, text: part } of texts)
       if (!this.#options.oldTexts || !isOldTextName(field))
         this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
