@@ -3,9 +3,11 @@ import {
   changedTurns,
   contents,
   history,
+  omitted,
   pair,
   prose,
   range,
+  reply,
   results,
   system,
   toolTurn,
@@ -14,6 +16,7 @@ import {
 import { deepFreeze } from '../../test/support/deep-freeze.ts';
 import {
   type ChatMessage,
+  createPlanner,
   type FitOptions,
   fit,
   hybrid,
@@ -125,6 +128,29 @@ describe('the order of stages', () => {
     });
     expect(drops.length).toBeGreaterThan(2);
     for (const size of drops) expect(size).toBeLessThanOrEqual(1200);
+  });
+  it('keeps a question with the rest of its answer, whose beginning was left out before, also where its output is fed back', () => {
+    const task = [user('Fix the build.'), reply(prose(1200, 'It is fixed: ')), user('And the docs?')];
+    const [begun, ended] = [
+      toolTurn({ id: 'a', text: prose(2400), output: 'ok' }),
+      toolTurn({ id: 'b', output: 'ok' }),
+    ];
+    const next = [reply(prose(2400, 'They are written: ')), user('Release it.'), user('Now.')];
+    const options = { maxTokens: 900, policy: never(), counter: (text: string) => text.length / 4 };
+    const first = fit([...task, ...begun, ...ended], options).messages;
+    expect(first).toEqual([task[0], system(omitted(2)), ...task.slice(1), ...ended]);
+    const whole = fit([...task, ...begun, ...ended, ...next], options);
+    expect(whole.messages).toEqual([task[0], system(omitted(3)), task[2], ...ended, ...next]);
+    expect(fit([...first, ...next], options).messages).toEqual(whole.messages);
+    const planner = createPlanner<ChatMessage>({ ...options, format: 'chat' });
+    for (const message of [...task, ...begun, ...ended, ...next]) planner.add(message);
+    expect({ plan: planner.plan(), report: planner.report() }).toEqual({ plan: whole.plan, report: whole.report });
+    const later = [...toolTurn({ id: 'c', text: prose(1200), output: 'ok' }), user('Stop.')];
+    const last = fit([...task, ...begun, ...ended, ...next, ...later], options);
+    expect(last.messages).toEqual([task[0], system(omitted(7)), ...next.slice(1), ...later]);
+    expect(last.hidden.at(-1)?.text.split('\n').slice(1)).toEqual(
+      [task[2], ...ended, next[0]].map((m) => JSON.stringify(m)),
+    );
   });
   it('clips the newest result where that alone is too large', () => {
     const last = [...messages.slice(0, 4), ...pair('big', prose(40_000))];

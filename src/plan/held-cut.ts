@@ -86,7 +86,7 @@ function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolea
   if (splits) ledger.splitTurns();
   const rows = ledger.rows.filter(({ from }) => drops.some(([start, end]) => start <= from && from < end));
   const removed = ledger.removalOf(rows);
-  const isSame = joined(removed.map(({ row, to }) => [row.from, to])).join() === drops.join();
+  const isSame = spansOf(removed.flatMap(({ row, to }) => [...row.messages(to)])).join() === drops.join();
   if (!isSame || rows.includes(ledger.lastRow) || (rows.length > 0 && !leaveOut(ledger, removed))) return false;
   for (const { segment, maxTokens } of clips) {
     if (ledger.segments[segment]?.kind === 'user') ledger.clipWords(segment, maxTokens, shortenWords);
@@ -102,7 +102,7 @@ function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefine
   apply();
   const clips = [...ledger.clipSizes].filter(([segment, maxTokens]) => sizes.get(segment) !== maxTokens);
   const after = new Set(sentBy(ledger));
-  const drops = joined(before.filter((message) => !after.has(message)).map((message) => [message, message + 1]));
+  const drops = spansOf(before.filter((message) => !after.has(message)));
   const splits = ledger.isSplit && !isSplit;
   if (clips.length === 0 && drops.length === 0 && !splits) return undefined;
   return {
@@ -113,18 +113,17 @@ function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefine
 }
 
 /** The messages that are sent, without notes. */
-const sentBy = <M>({ rows }: Ledger<M>): number[] =>
-  rows.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
+const sentBy = <M>({ rows }: Ledger<M>): number[] => rows.flatMap((row) => [...row.messages()]);
 
 type Span = readonly [from: number, to: number];
 
-/** Spans that touch become one. */
-function joined(spans: readonly Span[]): Span[] {
-  const result: Span[] = [];
-  for (const [from, to] of spans) {
-    const last = result.at(-1);
-    if (last?.[1] === from) result[result.length - 1] = [last[0], to];
-    else if (from < to) result.push([from, to]);
+/** Messages in rising order, as spans. */
+function spansOf(messages: readonly number[]): Span[] {
+  const spans: Span[] = [];
+  for (const message of messages) {
+    const last = spans.at(-1);
+    if (last?.[1] === message) spans[spans.length - 1] = [last[0], message + 1];
+    else spans.push([message, message + 1]);
   }
-  return result;
+  return spans;
 }

@@ -83,6 +83,36 @@ const story: fc.Arbitrary<Story> = fc.record({
   ),
 });
 
+const version = (n: number): string =>
+  Array.from({ length: 30 }, (_, i) => `const version${n} = compute(${(i + 3) ** 3});`).join('\n');
+
+/**
+ * A file is written again and again, and sometimes its first version is shown. A budget leaves turns out between the two: the first one
+ * stays, because it has the user's newest words.
+ */
+const rewrites: fc.Arbitrary<Story> = fc
+  .array(fc.constantFrom('written', 'written', 'shown'), { minLength: 6, maxLength: 20, size: 'max' })
+  .map((turns) => ({
+    system: undefined,
+    task: 'Fix it.',
+    greets: false,
+    turns: ['written', ...turns].map((what, n) => ({
+      says: 'I write the next version of this file. '.repeat(5),
+      thinks: 'no',
+      calls: [
+        {
+          ...(what === 'shown'
+            ? { tool: 'bash', args: { command: 'git show old:src/a.ts' }, text: version(0) }
+            : { tool: 'write_file', args: { path: 'src/a.ts', content: version(n) }, text: 'ok' }),
+          isError: false,
+          shape: 'string',
+        },
+      ],
+      user: n === 0 ? 'Go on.' : undefined,
+      steersEarly: false,
+    })),
+  }));
+
 const policy = fc.oneof(
   {
     weight: 3,
@@ -148,28 +178,35 @@ describe.each(formatNames)('a caller that takes a result away from a fitted hist
 });
 
 describe.each(formatNames)('a conversation full of references on %s', (format) => {
-  it('is the same after each request, whether the planner goes on, or its output is fed back', () => {
-    let references = 0;
-    fc.assert(
-      fc.property(story, policy, options, (told, spec, { handles, ...more }) => {
-        const given = { policy: parsePolicy(spec), format, ...more, ...handles };
-        const planner = createPlanner<object>(given);
-        const written = write(told, format);
-        let [fedBack, epoch]: [object[], number] = [[], 0];
-        for (const messages of [written.head, ...written.turns]) {
-          const { report } = planner.add(...messages);
-          const sent = planner.messages();
-          // A copy: `fit` remembers lists of messages that it has seen.
-          const next = fitOrNothing(structuredClone([...fedBack, ...messages]), given);
-          if (!next) return;
-          expect(next).toEqual(sent);
-          if (report.epoch === epoch) expect(sent.slice(0, fedBack.length)).toEqual(fedBack);
-          [fedBack, epoch] = [next, report.epoch];
-          references += JSON.stringify(fedBack).split(': same as ').length - 1;
-        }
-      }),
-      { numRuns },
-    );
-    expect(references).toBeGreaterThan(numRuns);
-  }, 60_000);
+  it.each([
+    ['reads files', story],
+    ['writes one file again and again', rewrites],
+  ])(
+    'that %s is the same after each request, whether the planner goes on, or its output is fed back',
+    (_, stories) => {
+      let references = 0;
+      fc.assert(
+        fc.property(stories, policy, options, (told, spec, { handles, ...more }) => {
+          const given = { policy: parsePolicy(spec), format, ...more, ...handles };
+          const planner = createPlanner<object>(given);
+          const written = write(told, format);
+          let [fedBack, epoch]: [object[], number] = [[], 0];
+          for (const messages of [written.head, ...written.turns]) {
+            const { report } = planner.add(...messages);
+            const sent = planner.messages();
+            // A copy: `fit` remembers lists of messages that it has seen.
+            const next = fitOrNothing(structuredClone([...fedBack, ...messages]), given);
+            if (!next) return;
+            expect(next).toEqual(sent);
+            if (report.epoch === epoch) expect(sent.slice(0, fedBack.length)).toEqual(fedBack);
+            [fedBack, epoch] = [next, report.epoch];
+            references += JSON.stringify(fedBack).split(': same as ').length - 1;
+          }
+        }),
+        { numRuns },
+      );
+      expect(references).toBeGreaterThan(numRuns);
+    },
+    60_000,
+  );
 });

@@ -4,6 +4,7 @@ import {
   codeOf,
   contents,
   history,
+  omitted,
   parallelCalls,
   prose,
   range,
@@ -127,6 +128,26 @@ describe('renderWithBudget', () => {
     const run = talk(100);
     const { cut, messages } = render(run, { maxHistoryTokens: 2000 });
     expect(render(run, { maxHistoryTokens: 0, cut }).messages).toEqual(messages);
+  });
+
+  it('holds the cut of a question whose answer lost its beginning before', () => {
+    const task = [user('Fix the build.'), reply(prose(1200, 'It is fixed: ')), user('And the docs?')];
+    const begun = [...toolTurn({ id: 'a', text: prose(2400), output: 'ok' }), ...toolTurn({ id: 'b', output: 'ok' })];
+    const next = [reply(prose(2000, 'They are written: ')), user('Release it.')];
+    const later = [...toolTurn({ id: 'c', text: prose(1600), output: 'ok' }), user('Stop.')];
+    const list = [...task, ...begun, ...next, ...later];
+    let cut: Rendered<ChatMessage>['cut'];
+    const rendered = [7, 9, 12].map((end) => {
+      const { messages, ...rest } = render(list.slice(0, end), { maxHistoryTokens: 800, cut });
+      cut = rest.cut;
+      expect(render(list.slice(0, end), { maxHistoryTokens: 0, cut })).toMatchObject({ messages, cut });
+      return messages;
+    });
+    expect(rendered).toEqual([
+      [task[0], system(omitted(2)), ...task.slice(1), ...begun.slice(2)],
+      [task[0], system(omitted(3)), task[2], ...begun.slice(2), ...next],
+      [task[0], system(omitted(7)), next[1], ...later],
+    ]);
   });
 
   it('forgets a cut that was made for another list', () => {

@@ -621,6 +621,58 @@ describe('a new result whose reference is lost at once', () => {
   });
 });
 
+describe('a result that was sent whole, because the text that it repeats was too far back', () => {
+  const others = range(2, 5).map((n) => read(`c${n}`, 'src/a.ts', lines(`other${n}x`)));
+  const turns = [[...read('c1', 'src/a.ts', A), user('Go on.')], ...others, read('c6', 'src/b.ts', A)];
+  const THIRD = sameAs('the 3rd last read_file src/a.ts');
+
+  it('refers to it when turns between them are left out, as in a history that comes back', () => {
+    const policy = follow({ c6: { leaveOutUpTo: 3 } });
+    expect(requests(follow({}), turns)[5]?.at(-1)).toBe(A);
+    const { messages } = fit<ChatMessage>([TASK, ...turns.flat()], { policy, format: 'chat' });
+    expect(results(messages)).toEqual([A, ...[4, 5].map((n) => lines(`other${n}x`)), THIRD]);
+    expect(fitted(messages)).toEqual(results(messages));
+  });
+
+  it('refers to it also if it was sent in an earlier request', () => {
+    const list = [...turns, turn('c7', 'list', {}, 'empty'), turn('c8', 'list', {}, 'empty')];
+    const sent = requests(follow({ c8: { leaveOutUpTo: 3 } }), list);
+    expect(sent[6]?.at(-2)).toBe(A);
+    expect(sent[7]?.at(-3)).toBe(THIRD);
+  });
+
+  it('is whole again if that request is undone', () => {
+    const planner = createPlanner<ChatMessage>({ format: 'chat', policy: follow({ c6: { leaveOutUpTo: 3 } }) });
+    planner.add(TASK, ...turns.flat());
+    expect(results(planner.messages()).at(-1)).toBe(THIRD);
+    planner.add(answer('c7', 'a result without a call'));
+    expect(results(planner.messages()).slice(-2)).toEqual([A, 'a result without a call']);
+  });
+
+  it('stays so if the caller says that it was sent before', () => {
+    const list = [TASK, ...turns.flat()];
+    const policy = follow({ c6: { leaveOutUpTo: 3 } });
+    const planner = new Planner(chat, { policy, parts: allParts, sent: new Set(list) });
+    planner.take(list);
+    expect(results(planner.messages()).map((text) => text === A)).toEqual([true, false, false, true]);
+  });
+
+  it('loses the lines that a later result refers to: that one is masked', () => {
+    const list = [...turns, read('c7', 'src/b.ts', A), turn('c8', 'list', {}, 'empty')];
+    const sent = requests(follow({ c8: { leaveOutUpTo: 3 } }), list);
+    expect(sent[6]?.slice(-2)).toEqual([A, sameAs('the last read_file src/b.ts')]);
+    expect(sent[7]?.at(-3)).toBe(THIRD);
+    expect(isMasked(sent[7]?.at(-2))).toBe(true);
+  });
+
+  it('hides from no policy that a newer result refers to an older one', () => {
+    const seen: boolean[] = [];
+    const policy = follow({ c7: { leaveOutUpTo: 3 } }, ({ hasNewReferences }) => seen.push(hasNewReferences));
+    requests(policy, [...turns, read('c7', 'src/c.ts', lines('other5x'))]);
+    expect(seen.at(-1)).toBe(true);
+  });
+});
+
 describe('a fitted history that comes back', () => {
   const given: FitOptions = { ...REFERENCES, recall: true, handleOf };
   const list = [TASK, ...read('c1', 'src/a.ts', A), ...read('c2', 'src/a.ts', A), ...read('c3', 'src/b.ts', B)];

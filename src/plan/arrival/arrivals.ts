@@ -59,8 +59,9 @@ export interface ArrivalsOptions<M> {
 }
 
 /**
- * Makes results smaller when they are first sent, which costs no rewrite of the provider's cache. A result is made smaller once, by the texts
- * that the model sees above it: a history that was fitted, sent and fed back does not change further.
+ * Makes results smaller when they are first sent, which costs no rewrite of the provider's cache, or in a request that leaves turns out, which
+ * rewrites it anyway. A result is made smaller once, by the texts that the model sees above it: a history that was fitted, sent and fed back
+ * does not change further.
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
@@ -106,8 +107,8 @@ export class Arrivals<M> {
    * first time is made smaller again by what is visible now. Returns whether it changed any.
    */
   repair(): boolean {
-    let isChanged = false;
     this.#sync();
+    let isChanged = this.#ledger.leftOutTurns && this.#shapeAgain();
     for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
@@ -118,6 +119,24 @@ export class Arrivals<M> {
     }
     // The policy decided before these changes.
     if (isChanged) this.#ledger.revision += 1;
+    return isChanged;
+  }
+
+  /**
+   * Makes results smaller by references that are possible only now: without the turns that this request leaves out, an older text may be
+   * the fourth last of its name. When the history comes back, nothing in it shows that these turns were there.
+   */
+  #shapeAgain(): boolean {
+    let isChanged = false;
+    for (const result of this.#ledger.observations) {
+      if (this.#wasSent(result) || this.#referencesIn(result).length > 0) continue;
+      const { text } = result;
+      this.#shape(result);
+      if (result.text === text) continue;
+      isChanged = true;
+      this.#sync();
+    }
+    if (isChanged) this.#ledger.coverage?.restart(this.#ledger.observations);
     return isChanged;
   }
 
@@ -177,7 +196,7 @@ export class Arrivals<M> {
   #takeCall({ text, tool, message }: Segment): void {
     const { subject, texts } = this.#readCall(text);
     const { rows, lastRow } = this.#ledger;
-    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
+    const row = message >= lastRow.from ? lastRow : rows.find((turn) => turn.has(message));
     for (const { argument, field, text: part } of texts)
       if (!this.#options.oldTexts || !isOldTextName(field))
         this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
@@ -272,7 +291,7 @@ export class Arrivals<M> {
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#groups.link(result, results);
-    this.#ledger.referred = result.row;
+    if (!this.#ledger.hasNewReferences) this.#ledger.referred = result.row;
   }
 
   /** Whether there is a text that has the lines which a reference names. */

@@ -515,7 +515,7 @@ describe('a reference is never wrong', () => {
   });
 
   // Only the oldest texts are left out here. Without a text in the middle, an older one may come within the fourth last of its name.
-  // A new reference is possible then, and all results below the missing text have to be sent again.
+  // `Arrivals` makes the result smaller then, in the request that leaves the text out: test/arrival/fed-back.test.ts.
   it('is not made later: a result that went out whole stays whole when texts above it are masked, or the oldest left out', () => {
     fc.assert(
       fc.property(steps, fc.array(fc.boolean(), { maxLength: 12 }), fc.nat(12), ([all, how], masked, oldest) => {

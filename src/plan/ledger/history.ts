@@ -209,8 +209,10 @@ export class History<M> {
 
   /** The segments of a turn, each with its index. */
   *segmentsOf(row: Turn): Iterable<[Segment, number]> {
-    const end = this.startOf(row.to);
-    for (let i = this.startOf(row.from); i < end; i++) yield [this.segments[i] as Segment, i];
+    for (const message of row.messages()) {
+      const end = this.startOf(message + 1);
+      for (let i = this.startOf(message); i < end; i++) yield [this.segments[i] as Segment, i];
+    }
   }
 
   isSent({ row }: Pick<Result, 'row'>): boolean {

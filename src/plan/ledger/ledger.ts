@@ -9,7 +9,16 @@ import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
 import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
 import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
-import { type Call, type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
+import {
+  type Call,
+  type Draft,
+  isArrival,
+  NO_GAP,
+  type Result,
+  type ResultState,
+  type Turn,
+  type Why,
+} from './rows.ts';
 import { ShortCall } from './short-call.ts';
 import type { ShortenWords, Whole } from './shorten-words.ts';
 
@@ -81,7 +90,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
   /** The number of messages that are sent. */
   get sentMessages(): number {
-    const kept = this.rows.reduce((sum, { from, to }) => sum + to - from, 0);
+    const kept = this.rows.reduce((sum, { size }) => sum + size, 0);
     return kept - this.headNotes.replaced().length + this.headNotes.inserted;
   }
 
@@ -275,7 +284,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     const lines: string[] = [];
     try {
       for (const { row, to } of removed)
-        for (let i = row.from; i < to; i++) lines.push(JSON.stringify(this.#sentMessage(i)) ?? 'null');
+        for (const i of row.messages(to)) lines.push(JSON.stringify(this.#sentMessage(i)) ?? 'null');
     } catch {
       return undefined;
     }
@@ -432,8 +441,9 @@ function toDrops(rows: readonly Turn[], messages: readonly number[]): DropEdit[]
   const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
   const drops = messages.map((index) => drop(index, index + 1));
   let next = 0;
-  for (const { from, to } of rows) {
+  for (const { from, to, gap } of rows) {
     if (next < from) drops.push(drop(next, from));
+    if (gap !== NO_GAP) drops.push(drop(gap.from, gap.to));
     next = to;
   }
   return drops;

@@ -18,7 +18,13 @@ export interface Removal {
 /** The part of a turn before a message; the whole turn if none is given. */
 export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Removal {
   const kept = totals.between(to, row.to);
-  return { row, to, messages: to - row.from, tokens: row.tokens - kept.tokens, chars: row.chars - kept.chars };
+  return {
+    row,
+    to,
+    messages: row.size - (row.to - to),
+    tokens: row.tokens - kept.tokens,
+    chars: row.chars - kept.chars,
+  };
 }
 
 /** The first message of the question that the next turn answers; the end of the turn if there is none. */
@@ -26,7 +32,7 @@ export function answeredQuestion<M>(history: History<M>, row: Turn): number {
   // User messages after tool results steer a loop, and are left out with their iteration.
   if (row.hasCalls || history.isSplit || !history.isTaskInHead) return row.to;
   const next = history.rows[row.number + 1];
-  return next?.from === row.to && isReply(history, next.from) ? questionIn(history, row) : row.to;
+  return next && isReply(history, next.from) ? questionIn(history, row) : row.to;
 }
 
 /** The first message of the question at the end of a turn; the end of the turn if there is none. */
@@ -81,7 +87,7 @@ export function splitTurns<M>(history: History<M>): void {
   const rows = [new Turn(0, 0)];
   const rowOf = new Map<number, Turn>();
   for (const turn of history.rows) {
-    for (let message = turn.from; message < turn.to; message++) {
+    for (const message of turn.messages()) {
       const row = new Turn(rows.length, message);
       row.to = message + 1;
       Object.assign(row, history.totals.between(message, row.to));

@@ -13,6 +13,13 @@ export const isArrival = (why: Why | undefined): boolean =>
 /** Shared by turns without links, which are nearly all. */
 const NONE: readonly Turn[] = [];
 
+interface Gap {
+  readonly from: number;
+  readonly to: number;
+}
+
+export const NO_GAP: Gap = { from: -1, to: -1 };
+
 /** One turn that is sent: a row of the ledger. */
 export class Turn {
   /** Its place among the turns that are sent. Turn 0 holds the messages before the first reply to the task. */
@@ -21,6 +28,8 @@ export class Turn {
   from: number;
   /** The message after its last one. */
   to: number;
+  /** The messages between its question and its reply, left out before the question moved here. */
+  gap = NO_GAP;
   tokens = 0;
   /** The size of its texts alone, in tokens: without framing, ids and names of results. */
   text = 0;
@@ -41,6 +50,24 @@ export class Turn {
     this.number = number;
     this.from = from;
     this.to = from;
+  }
+
+  /** The number of its messages. */
+  get size(): number {
+    return this.to - this.from - (this.gap.to - this.gap.from);
+  }
+
+  /** Its messages, up to one of them. */
+  *messages(end = this.to): Iterable<number> {
+    for (let message = this.from; message < end; message++) {
+      if (message === this.gap.from) message = this.gap.to;
+      yield message;
+    }
+  }
+
+  has(message: number): boolean {
+    const isInGap = this.gap.from <= message && message < this.gap.to;
+    return this.from <= message && message < this.to && !isInGap;
   }
 
   link(other: Turn): void {

@@ -75,6 +75,6 @@ function rewrite<M>({ segments, segmentTokens, counter, rows, totals }: Ledger<M
   const content = contentTokens(segment, counter(text));
   segments[index] = { ...segment, text };
   segmentTokens[index] = content;
-  const row = rows.find(({ from, to }) => from <= segment.message && segment.message < to) as Turn;
+  const row = rows.find((turn) => turn.has(segment.message)) as Turn;
   totals.resize(segment, row, { tokens: content - before, chars: text.length - segment.text.length });
 }

@@ -1,7 +1,7 @@
 import type { Kind, Segment } from '../../message.ts';
 import type { NoteSizes } from './head-notes.ts';
 import type { History } from './history.ts';
-import type { Result, ResultState, Turn, Why } from './rows.ts';
+import { NO_GAP, type Result, type ResultState, type Turn, type Why } from './rows.ts';
 import type { ShortCall } from './short-call.ts';
 
 export interface Sizes {
@@ -126,7 +126,7 @@ export class Totals {
   countTurn(row: Turn, sign: 1 | -1): void {
     this.tokens += sign * row.tokens;
     this.chars += sign * row.chars;
-    this.removedMessages -= sign * (row.to - row.from);
+    this.removedMessages -= sign * row.size;
     const { results, shortCalls, segmentTokens } = this.#history;
     for (const [segment, index] of this.#history.segmentsOf(row)) {
       const edited = results[index] ?? shortCalls.get(index);
@@ -141,16 +141,19 @@ export class Totals {
     if (why !== undefined) this.replaced[why] += sign;
   }
 
-  /** Moves the border between two turns to a message. */
+  /** Moves the border between two turns to a message. Messages between them stay left out. */
   moveBorder(row: Turn, next: Turn, border: number): void {
-    const [sign, size] = border < row.to ? [1, this.between(border, row.to)] : [-1, this.between(row.to, border)];
+    const isForward = border < row.to;
+    const [sign, size] = isForward ? [1, this.between(border, row.to)] : [-1, this.between(row.to, border)];
     for (const name of ['tokens', 'chars', 'text'] as const) {
       row[name] -= sign * size[name];
       next[name] += sign * size[name];
     }
     this.forgetTextAfter(row.number);
+    const gap = isForward && row.to < next.from ? { from: row.to, to: next.from } : NO_GAP;
+    next.from = isForward || next.gap === NO_GAP ? border : next.gap.to;
+    next.gap = gap;
     row.to = border;
-    next.from = border;
   }
 
   ofMessage(message: number): number {
@@ -177,7 +180,7 @@ export class Totals {
     let tokens = 0;
     for (let r = rows.length - 1; r >= 0; r--) {
       const row = rows[r] as Turn;
-      for (let i = row.to - 1; i >= Math.max(row.from, message); i--) tokens += this.ofMessage(i);
+      for (const i of row.messages()) if (i >= message) tokens += this.ofMessage(i);
       if (row.from <= message) break;
     }
     return tokens;
@@ -208,7 +211,10 @@ export class Totals {
   /** The text before a segment of a turn. */
   textBeforeSegment(row: Turn, end: number): number {
     let text = row.number === 0 ? this.#history.overheadTokens : this.textBeforeTurn(row.number);
-    for (let i = this.#history.startOf(row.from); i < end; i++) text += this.#textAt(i);
+    for (const [, index] of this.#history.segmentsOf(row)) {
+      if (index >= end) break;
+      text += this.#textAt(index);
+    }
     return text;
   }
 

@@ -77,7 +77,7 @@ function clipWords<M>(ledger: Ledger<M>, budget: Budget, goal: number): void {
 
 /** The users' own texts that are sent: of the newest message, then of the first, then the largest others. */
 function wordsOf<M>({ segments, rows }: Ledger<M>): readonly number[] {
-  const isSent = ({ message }: Segment): boolean => rows.some(({ from, to }) => from <= message && message < to);
+  const isSent = ({ message }: Segment): boolean => rows.some((row) => row.has(message));
   const isOwn = ({ kind, text }: Segment): boolean => kind === 'user' && text !== '' && !isNote(text);
   const users = [...segments.entries()].filter(([, segment]) => isOwn(segment) && isSent(segment));
   const first = users[0]?.[1].message;

@@ -59,7 +59,7 @@ function summariseRows<M>(
     handle,
     written: summarize?.({
       replaced: ledger.handleOf(hidden),
-      messages: removed.flatMap(({ row, to }) => ledger.messages.slice(row.from, to)),
+      messages: removed.flatMap(({ row, to }) => [...row.messages(to)].map((message) => ledger.messages[message])),
       earlier,
     }),
   });
