@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { contents, history, range } from '../../../test/support/chat.ts';
+import { contents, history, prose, range, toolTurn, user } from '../../../test/support/chat.ts';
 import { type ChatMessage, createPlanner, fit } from '../../index.ts';
 import { type HybridOptions, hybrid } from './hybrid.ts';
 
@@ -48,6 +48,17 @@ describe('hybrid', () => {
   it('has one summary at a time', () => {
     const { messages } = fit(history(100), { policy: hybrid({ window: 2, summarizeEvery: 7 }) });
     expect(contents(messages).filter((text) => text.startsWith('Conversation summary'))).toHaveLength(1);
+  });
+  it('summarises results as they were sent if a summary of the originals would be larger', () => {
+    const options = { policy: hybrid({ window: 0, summarizeEvery: 1 }), format: 'chat' } as const;
+    const output = range(1, 20)
+      .map((n) => `${n}: 漢字かな alpha`)
+      .join('\n');
+    const first = [user('Fix it.'), ...toolTurn({ id: 'c1', text: prose(320), output })];
+    const next = toolTurn({ id: 'c2', output: 'ok' });
+    const fedBack = fit([...fit(first, options).messages, ...next], options);
+    expect(covers(fedBack.messages)).toBe(2);
+    expect(covers(fit([...first, ...next], options).messages)).toBe(2);
   });
   it('hides what it summarised, byte for byte', () => {
     const messages = history(9);

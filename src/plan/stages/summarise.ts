@@ -51,24 +51,25 @@ function summariseRows<M>(
   const chars = sum(removed, 'chars') + (earlier?.length ?? 0);
   const hidden = earlier === undefined ? text : `${earlier}\n${text}`;
   const handle = ledger.showHandle(hidden);
-  const { summary, author } = writeNextSummary({
+  const written = summarize?.({
+    replaced: ledger.handleOf(hidden),
+    messages: removed.flatMap(({ row, to }) => [...row.messages(to)].map((message) => ledger.messages[message])),
     earlier,
-    facts: factsOf(ledger, removed, fromOriginals),
-    // A larger summary would not pay; one smaller than its frame would say nothing.
-    maxChars: Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, chars - 1)),
-    handle,
-    written: summarize?.({
-      replaced: ledger.handleOf(hidden),
-      messages: removed.flatMap(({ row, to }) => [...row.messages(to)].map((message) => ledger.messages[message])),
-      earlier,
-    }),
   });
+  // A larger summary would not pay; one smaller than its frame would say nothing.
+  const maxChars = Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, chars - 1));
   const tokens = sum(removed, 'tokens') + ledger.counter(earlier ?? '');
-  if (summary.length >= chars || ledger.counter(summary) + MESSAGE_TOKENS >= tokens) return false;
-  ledger.remove(removed, 'summarize', hidden);
-  ledger.setNotes({ ...ledger.notes, summary });
-  ledger.summaryAuthor = author;
-  return true;
+  // If a summary of the originals does not pay, one of the results as sent may: a fed-back history has only those.
+  for (const isOriginal of fromOriginals ? [true, false] : [false]) {
+    const facts = factsOf(ledger, removed, isOriginal);
+    const { summary, author } = writeNextSummary({ earlier, facts, maxChars, handle, written });
+    if (summary.length >= chars || ledger.counter(summary) + MESSAGE_TOKENS >= tokens) continue;
+    ledger.remove(removed, 'summarize', hidden);
+    ledger.setNotes({ ...ledger.notes, summary });
+    ledger.summaryAuthor = author;
+    return true;
+  }
+  return false;
 }
 
 function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): SummaryFacts {
