@@ -1,13 +1,17 @@
 import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
-import { LongestFirst } from './test/support/longest-first.ts';
+import { LONG, LongestFirst, MEASURING } from './test/support/longest-first.ts';
+
+const alone = [...LONG, ...MEASURING];
 
 export default defineConfig({
   test: {
-    // A test beside its file changes nothing that others see, so these share a process and import the sources once.
+    // Tests change nothing that others see, so most share a process and import the sources once: that takes a second for each file. Long
+    // ones have a process each, since a large heap slows down those after it, and so have those that measure their process.
     projects: [
+      { extends: true, test: { name: 'alone', include: alone } },
+      { extends: true, test: { name: 'across', include: ['test/**/*.test.ts'], exclude: alone, isolate: false } },
       { extends: true, test: { name: 'beside', include: ['{src,web}/**/*.test.ts'], isolate: false } },
-      { extends: true, test: { name: 'across', include: ['test/**/*.test.ts'] } },
     ],
     // Real agents and frameworks are large: `npm run agents` and `npm run frameworks` install and run them.
     exclude: [...configDefaults.exclude, 'test/agents/**', 'test/frameworks/**'],
