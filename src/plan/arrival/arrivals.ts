@@ -127,6 +127,7 @@ export class Arrivals<M> {
    * the fourth last of its name. When the history comes back, nothing in it shows that these turns were there.
    */
   #shapeAgain(): boolean {
+    if (!this.#isIndexed) return false;
     let isChanged = false;
     for (const result of this.#ledger.observations) {
       if (this.#wasSent(result) || this.#referencesIn(result).length > 0) continue;

@@ -7,7 +7,7 @@ import { houseStyle, type PlaceholderStyle } from '../placeholder.ts';
 import { HeadNotes } from './head-notes.ts';
 import { isQuestion, joinGreeting, moveQuestion, questionIn } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
-import { type Call, Result, Turn } from './rows.ts';
+import { type Call, NO_GAP, Result, Turn } from './rows.ts';
 import type { ShortCall } from './short-call.ts';
 import { isArguments, Totals } from './totals.ts';
 
@@ -209,9 +209,11 @@ export class History<M> {
 
   /** The segments of a turn, each with its index. */
   *segmentsOf(row: Turn): Iterable<[Segment, number]> {
-    for (const message of row.messages()) {
-      const end = this.startOf(message + 1);
-      for (let i = this.startOf(message); i < end; i++) yield [this.segments[i] as Segment, i];
+    const end = this.startOf(row.to);
+    const gap = row.gap === NO_GAP ? end : this.startOf(row.gap.from);
+    for (let i = this.startOf(row.from); i < end; i++) {
+      if (i === gap) i = this.startOf(row.gap.to);
+      yield [this.segments[i] as Segment, i];
     }
   }
 

@@ -180,9 +180,16 @@ export class Totals {
     let tokens = 0;
     for (let r = rows.length - 1; r >= 0; r--) {
       const row = rows[r] as Turn;
-      for (const i of row.messages()) if (i >= message) tokens += this.ofMessage(i);
+      tokens += this.#tokensIn(Math.max(row.from, message), row.to);
+      tokens -= this.#tokensIn(Math.max(row.gap.from, message), row.gap.to);
       if (row.from <= message) break;
     }
+    return tokens;
+  }
+
+  #tokensIn(from: number, to: number): number {
+    let tokens = 0;
+    for (let i = from; i < to; i++) tokens += this.ofMessage(i);
     return tokens;
   }
 
@@ -211,10 +218,14 @@ export class Totals {
   /** The text before a segment of a turn. */
   textBeforeSegment(row: Turn, end: number): number {
     let text = row.number === 0 ? this.#history.overheadTokens : this.textBeforeTurn(row.number);
-    for (const [, index] of this.#history.segmentsOf(row)) {
-      if (index >= end) break;
-      text += this.#textAt(index);
-    }
+    text += this.#textIn(this.#history.startOf(row.from), end);
+    if (row.gap === NO_GAP) return text;
+    return text - this.#textIn(this.#history.startOf(row.gap.from), Math.min(this.#history.startOf(row.gap.to), end));
+  }
+
+  #textIn(from: number, to: number): number {
+    let text = 0;
+    for (let i = from; i < to; i++) text += this.#textAt(i);
     return text;
   }
 
