@@ -1,7 +1,10 @@
 // Several gateways on one PostgreSQL, each with the same load: processor time and statements per request, lock waits, and what a gateway
 // costs per second with and without traffic. Every statement is one round trip: none is part of a transaction of several. Each request goes
-// to the next gateway, or to the gateway of its conversation: the second shows what the machine alone adds for more processes.
+// to the next gateway, or to the gateway of its conversation. In the control group each gateway also has a database of its own: the gateways
+// share nothing, so a rise there is the machine's.
 //   npm run build && node bench/gateway-team.js '{"conversations":8,"turns":40}'
+// The same requests per second for any number of gateways, which leaves the cores idle most of the time:
+//   node bench/gateway-team.js '{"conversations":16,"turns":90,"requestsPerSecond":60}'
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -13,7 +16,8 @@ import pg from 'pg';
 import { startPostgres } from './postgres-server.js';
 import { printTable } from './tables/table.js';
 
-const { conversations = 8, turns = 40, gateways = [1, 2, 4] } = JSON.parse(process.argv[2] ?? '{}');
+/** `conversations`: for each gateway; with `requestsPerSecond`, of all gateways together. */
+const { conversations = 8, turns = 40, gateways = [1, 2, 4], requestsPerSecond } = JSON.parse(process.argv[2] ?? '{}');
 /** Requests per gateway before anything is counted: connections are made, statements prepared, code compiled. */
 const WARM_TURNS = 60;
 const IDLE_MS = 5000;
@@ -37,6 +41,7 @@ const COLUMNS = [
 /** The gateway of a request: the one after that of the request before, or one for all requests of a conversation. */
 const NEXT = { name: 'next', gatewayOf: (conversation, turn) => conversation + turn };
 const OWN = { name: 'own', gatewayOf: (conversation) => conversation };
+const OWN_DATABASE = { ...OWN, name: 'own, own database', isAlone: true };
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-team-bench-'));
 const server = await startPostgres();
@@ -51,12 +56,12 @@ try {
   await admin.end();
   await server.kill();
   await server.start();
-  console.log(
-    `${conversations} conversations of ${turns} requests for each gateway; ${availableParallelism()} cores\n`,
-  );
+  const load = requestsPerSecond ? `in all, ${requestsPerSecond} requests per second` : 'for each gateway';
+  console.log(`${conversations} conversations of ${turns} requests ${load}; ${availableParallelism()} cores\n`);
   const rows = [];
-  for (const count of gateways) rows.push(await measure(count, NEXT));
-  for (const count of gateways.filter((count) => count > 1)) rows.push(await measure(count, OWN));
+  // One after the other for each number, so that a machine that is busy for a while is so for all three.
+  for (const count of gateways)
+    for (const route of count > 1 ? [NEXT, OWN, OWN_DATABASE] : [NEXT]) rows.push(await measure(count, route));
   console.log(printTable({ title: 'Gateways on one PostgreSQL', columns: COLUMNS, rows }));
 } finally {
   upstream.close();
@@ -66,39 +71,48 @@ try {
 }
 
 async function measure(count, route) {
-  const database = `team_${count}_${route.name}`;
-  const url = await createDatabase(database);
-  const running = await Promise.all(Array.from({ length: count }, () => startGateway(url)));
-  const watcher = new pg.Client({ connectionString: url, application_name: 'bench' });
+  const name = `team_${count}_${route.name.replaceAll(/\W+/g, '_')}`;
+  const databases = Array.from({ length: route.isAlone ? count : 1 }, (_, i) => `${name}_${i}`);
+  const urls = [];
+  for (const database of databases) urls.push(await createDatabase(database));
+  const running = await Promise.all(Array.from({ length: count }, (_, i) => startGateway(urls[i % urls.length])));
+  const watcher = new pg.Client({ connectionString: urls[0], application_name: 'bench' });
   try {
     await watcher.connect();
-    return await measureRunning(running, { watcher, database, route });
+    return await measureRunning(running, { watcher, databases, route });
   } finally {
     await watcher.end();
     await Promise.all(running.map(({ stop }) => stop()));
   }
 }
 
-async function measureRunning(running, { watcher, database, route }) {
+async function measureRunning(running, { watcher, databases, route }) {
   const count = running.length;
-  const total = count * conversations;
-  const converseAll = (name, length) =>
+  const total = requestsPerSecond ? conversations : count * conversations;
+  const converseAll = (number, { name, turns: length, due }) =>
     Promise.all(
-      Array.from({ length: total }, (_, i) =>
-        converse(running, { name: `${name}${i}`, turns: length, at: (turn) => route.gatewayOf(i, turn) }),
+      Array.from({ length: number }, (_, i) =>
+        converse(running, {
+          name: `${name}${i}`,
+          turns: length,
+          at: (turn) => route.gatewayOf(i, turn),
+          due: due && ((turn) => due(turn * number + i)),
+        }),
       ),
     );
+  const { rows } = await watcher.query('SELECT pg_backend_pid() AS pid');
   const countAll = async () => ({
     cpuMs: cpuOf(running),
-    serverMs: serverCpu(),
-    ...(await countsOf(watcher, database)),
+    serverMs: serverCpu({ without: rows[0].pid }),
+    ...(await countsOf(watcher, databases)),
   });
-  await converseAll('warm', WARM_TURNS);
+  await converseAll(count * conversations, { name: 'warm', turns: WARM_TURNS });
   await flushed();
   const before = await countAll();
   const locks = watchLocks(watcher);
   const began = performance.now();
-  await converseAll('c', turns);
+  const due = requestsPerSecond && ((request) => began + (1000 * request) / requestsPerSecond);
+  await converseAll(total, { name: 'c', turns, due });
   const seconds = (performance.now() - began) / 1000;
   const lockWaits = await locks.stop();
   await flushed();
@@ -174,27 +188,38 @@ async function startGateway(store) {
 
 /** Processor time of all threads, as the kernel counts it. */
 function cpuOf(running) {
-  return running.reduce((sum, { pid }) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
-    return sum + (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-  }, 0);
+  return running.reduce((sum, { pid }) => sum + times(pid).own, 0);
 }
 
-/** Processor time of all processes of the server. */
-function serverCpu() {
-  return server.pids().reduce((sum, pid) => sum + cpuOf([{ pid }]), 0);
+/** Processor time of all processes of the server, also of those that ended, but without the process that answers our questions. */
+function serverCpu({ without }) {
+  const [first, ...others] = server.pids();
+  const { own, ended } = times(first);
+  return others.filter((pid) => pid !== without).reduce((sum, pid) => sum + times(pid).own, own + ended);
+}
+
+/** Milliseconds of a process, and of its children that ended. */
+function times(pid) {
+  let fields;
+  try {
+    fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ').map(Number);
+  } catch {
+    // It has ended since it was listed: its parent counts it.
+    return { own: 0, ended: 0 };
+  }
+  return { own: (fields[11] + fields[12]) * TICK_MS, ended: (fields[13] + fields[14]) * TICK_MS };
 }
 
 /**
  * Statements of the gateways by what they grow with: requests; conversations at each gateway (when a session was used last);
  * seconds of each gateway (records of requests, and whether something was deleted).
  */
-async function countsOf(client, database) {
+async function countsOf(client, databases) {
   const { rows } = await client.query(
     `SELECT CASE WHEN query ~ '^BEGIN' THEN 'begins' WHEN query ~ '"\\.uses' THEN 'conversations'
        WHEN query ~ '"\\.(records|deletions)' THEN 'seconds' ELSE 'requests' END AS kind, sum(calls)::integer AS calls
-     FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE datname = $1 AND query !~ 'pg_stat' GROUP BY 1`,
-    [database],
+     FROM pg_stat_statements JOIN pg_database d ON d.oid = dbid WHERE datname = ANY ($1) AND query !~ 'pg_stat' GROUP BY 1`,
+    [databases],
   );
   const found = { begins: 0, conversations: 0, seconds: 0, requests: 0 };
   for (const { kind, calls } of rows) found[kind] = calls;
@@ -223,10 +248,11 @@ function watchLocks(client) {
   };
 }
 
-/** One conversation, which grows by a call and its result with each request. */
-async function converse(running, { name, turns: count, at }) {
+/** One conversation, which grows by a call and its result with each request. `due`: when a request is sent; without it, at once. */
+async function converse(running, { name, turns: count, at, due }) {
   const messages = [{ role: 'user', content: `Task of ${name}` }];
   for (let turn = 0; turn < count; turn++) {
+    if (due) await new Promise((resolve) => setTimeout(resolve, due(turn) - performance.now()));
     const { url } = running[at(turn) % running.length];
     const answered = await fetch(`${url}/v1/messages`, {
       method: 'POST',
