@@ -57,7 +57,6 @@ export class StoreGate {
    */
   #isUnanswered = false;
   #secret: string | undefined;
-  #lastOwner: { readonly credential: string; readonly owner: string } | undefined;
 
   constructor(store: Store, { now = () => performance.now(), use = () => {} }: StoreGateOptions = {}) {
     this.store = store;
@@ -93,11 +92,7 @@ export class StoreGate {
 
   /** The name of a credential in this store; undefined if there is none, or the secret is not yet known. */
   ownerOf(credential: string | undefined): string | undefined {
-    if (this.#secret === undefined || credential === undefined) return undefined;
-    // A request asks several times.
-    if (this.#lastOwner?.credential !== credential)
-      this.#lastOwner = { credential, owner: ownerOf(this.#secret, credential) };
-    return this.#lastOwner.owner;
+    return this.#secret === undefined || credential === undefined ? undefined : ownerOf(this.#secret, credential);
   }
 
   /** Stores the hidden texts of a decision, under the session of its owner, and its events, in one batch. */

@@ -16,7 +16,7 @@ export class Counters {
   readonly #counts = new Map<string, { readonly name: MetricName; readonly labels: Labels; value: number }>();
 
   add(name: MetricName, labels: Labels): void {
-    // A name always has the same labels.
+    // A name always has the same labels in the same order.
     const key = `${name}\n${Object.values(labels).join('\n')}`;
     const found = this.#counts.get(key);
     if (found) found.value++;

@@ -42,7 +42,7 @@ export interface ReceiptLogReader {
 export class ReceiptLog implements ReceiptLogReader {
   /** Totals by id, the least recently used first. */
   readonly #conversationTotals = new Map<string, ConversationTotals>();
-  /** Those that still have receipts, the least recently used first. */
+  /** The totals that still have receipts, the least recently used first. */
   readonly #withReceipts = new Set<ConversationTotals>();
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();

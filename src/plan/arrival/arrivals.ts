@@ -52,7 +52,10 @@ export interface ArrivalsOptions<M> {
   readonly truncation?: Truncation | undefined;
   /** Segments of results that were sent whole, and stay whole. */
   readonly sentWhole?: ReadonlySet<number> | undefined;
-  /** Messages that are passed as they were sent before: their results stay as they are, also those that were sent whole. */
+  /**
+   * Messages that are passed as they were sent before: their results stay as they are, also those that were sent whole. If it is given, each
+   * result is made smaller only when it is first sent.
+   */
   readonly sent?: ReadonlySet<M> | undefined;
   /** Whether old texts of edits are shortened later: none of them may be referred to. */
   readonly oldTexts?: boolean | undefined;
@@ -127,10 +130,11 @@ export class Arrivals<M> {
    * the fourth last of its name. When the history comes back, nothing in it shows that these turns were there.
    */
   #shapeAgain(): boolean {
-    if (!this.#isIndexed) return false;
+    // A session that is opened again knows only what was sent then: its next request would send the same result whole.
+    if (!this.#isIndexed || this.#options.sent) return false;
     let isChanged = false;
     for (const result of this.#ledger.observations) {
-      if (this.#wasSent(result) || this.#referencesIn(result).length > 0) continue;
+      if (this.#referencesIn(result).length > 0) continue;
       const { text } = result;
       this.#shape(result);
       if (result.text === text) continue;

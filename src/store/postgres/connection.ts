@@ -280,7 +280,7 @@ async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Prom
   }
 }
 
-/** Errors that the next try meets too. `pg` gives those of TLS, and of a password that is missing, no code. */
+/** Whether the next try would fail too. `pg` gives errors of TLS, and of a missing password, no code. */
 function isOfSettings(cause: unknown): boolean {
   const { code, message = '' } = (cause ?? {}) as { code?: unknown; message?: string };
   return code === undefined ? /SSL|SASL/.test(message) : OF_SETTINGS.has(code);
@@ -292,7 +292,7 @@ const OF_SETTINGS: ReadonlySet<unknown> = new Set(['28000', '28P01', '3D000', NO
 function failed(cause: unknown): PalimpsestError {
   const why = cause instanceof Error ? cause.message : String(cause);
   const remedy = isOfSettings(cause)
-    ? 'see to the address of the database, the role and its rights'
+    ? 'check the address of the database, the role and its rights'
     : 'a write is stored whole or not at all: try it again';
   return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, {
     cause,

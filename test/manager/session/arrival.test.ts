@@ -7,6 +7,7 @@ import { readCall } from '../../../src/plan/arrival/read-call.ts';
 import { resolveReferences, type Visible } from '../../../src/plan/arrival/resolve-references.ts';
 import { breakEven } from '../../../src/plan/policies/break-even.ts';
 import { slidingWindow } from '../../../src/plan/policies/sliding-window.ts';
+import type { Policy } from '../../../src/plan/policy.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { call as callStep, say, scripted } from '../../support/manager/scripted-model.ts';
@@ -228,6 +229,36 @@ describe('a reference', () => {
     expect(wrongReferences(session.view(), session.messages())).toEqual([]);
     const again = await openChat({ directory: '/s', id: 'chat', disk: new RecordingDisk(disk.afterCrash()) });
     expect(again.view()).toEqual(session.view());
+  });
+});
+
+describe('a result that was sent whole, because the text that it repeats was too far back', () => {
+  it('stays whole when turns between them are left out: a process that opens the session again knows only that it was sent', async () => {
+    const policy: Policy = {
+      init: () => undefined,
+      step: (state, { observations, omitted }) => ({
+        state,
+        mask: [],
+        ...(observations.at(-1)?.callId === 'later' && omitted === 0 ? { summarize: 3 } : {}),
+        because: { act: 'mask', because: 'the test says so' },
+      }),
+    };
+    const disk = new RecordingDisk();
+    const options = { directory: '/s', id: 'chat', arrival: { references: true }, policy } as const;
+    const session = await openChat({ ...options, disk, snapshotEvery: 14 });
+    await session.add(user('the task'), ...turn('first', file('a'), 'src/a.ts'), user('Go on.'));
+    for (const n of [1, 2, 3, 4]) await session.add(...turn(`n${n}`, file(`n${n}`), 'src/a.ts'));
+    await session.add(...turn('copy', file('a')));
+    await session.add(...turn('later', 'done'));
+    const sent = session.view();
+    const crashed = disk.afterCrash();
+    expect(session.messages().length - sent.length).toBe(3);
+    expect(contentOf(sent, 'copy')).toBe(file('a'));
+    expect([...crashed.keys()]).toContain('/s/chat/state.yaml');
+    for (const files of [crashed, withoutSnapshot(crashed)]) {
+      const again = await openChat({ ...options, disk: new RecordingDisk(files) });
+      expect(again.view()).toEqual(sent);
+    }
   });
 });
 

@@ -749,7 +749,7 @@ describe('an address that never works', () => {
     const wrong = openPool({ connectionString: Object.assign(new URL(server.url), change).href });
     await expect(createPostgresStore({ pool: wrong }).put('text', {})).rejects.toMatchObject({
       code: 'STORE_FAILED',
-      message: expect.stringContaining('see to the address of the database, the role and its rights'),
+      message: expect.stringContaining('check the address of the database, the role and its rights'),
     });
   });
 });
