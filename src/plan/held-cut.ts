@@ -2,6 +2,7 @@ import type { Format } from '../message.ts';
 import { count, positive } from '../options.ts';
 import { followReferences } from './arrival/follow-references.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
+import { removalOf, splitTurns } from './ledger/questions.ts';
 import { shortenWords } from './ledger/shorten-words.ts';
 import { reduce } from './reduce.ts';
 import { clipResult } from './stages/clip.ts';
@@ -83,9 +84,9 @@ export function reduceHeld<M>(
 
 /** Repeats a step. False if it was made for another list. */
 function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolean {
-  if (splits) ledger.splitTurns();
+  if (splits) splitTurns(ledger);
   const rows = ledger.rows.filter(({ from }) => drops.some(([start, end]) => start <= from && from < end));
-  const removed = ledger.removalOf(rows);
+  const removed = removalOf(ledger, rows);
   const isSame = spansOf(removed.flatMap(({ row, to }) => [...row.messages(to)])).join() === drops.join();
   if (!isSame || rows.includes(ledger.lastRow) || (rows.length > 0 && !leaveOut(ledger, removed))) return false;
   for (const { segment, maxTokens } of clips) {

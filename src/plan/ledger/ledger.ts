@@ -7,7 +7,7 @@ import type { SummaryAuthor } from '../summary.ts';
 import { Drafts } from './drafts.ts';
 import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
-import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
+import { moveQuestion, type Removal } from './questions.ts';
 import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
 import {
   type Call,
@@ -270,15 +270,6 @@ export class Ledger<M> extends History<M> implements RequestView {
     return showHandle(handleToShow(text, this.#handles), this.#handles);
   }
 
-  /** The messages that are left out with these turns. The question before the first turn that stays is not among them. */
-  removalOf(rows: Iterable<Turn>): Removal[] {
-    const going = new Set(rows);
-    const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
-    const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
-    const endOf = (row: Turn): number => (row.number + 1 === first?.number ? answeredQuestion(this, row) : row.to);
-    return [...going].map((row) => toRemoval(this, row, endOf(row)));
-  }
-
   /** The messages of removals as they are sent, for the store; undefined if they cannot be serialised. */
   write(removed: Iterable<Removal>): string | undefined {
     const lines: string[] = [];
@@ -333,13 +324,6 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.totals.forgetTextAfter(0);
     this.coverage?.restart(observations);
     this.frontier = 0;
-  }
-
-  /** Splits all turns into their messages, so that each can be left out separately. `undoRequest` does not undo this. */
-  splitTurns(): void {
-    this.isSplit = true;
-    this.headNotes.splitSlot ??= this.isTaskInHead ? this.taskMessage + 1 : this.headNotes.leadingSystem;
-    splitTurns(this);
   }
 
   setNotes(notes: Notes): void {

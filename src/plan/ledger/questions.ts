@@ -27,6 +27,15 @@ export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Re
   };
 }
 
+/** The messages that are left out with these turns. The question before the first turn that stays is not among them. */
+export function removalOf<M>(history: History<M>, rows: Iterable<Turn>): Removal[] {
+  const going = new Set(rows);
+  const isBehindGap = ({ number }: Turn): boolean => going.has(history.rows[number - 1] as Turn);
+  const first = history.rows.find((row) => !going.has(row) && isBehindGap(row));
+  const endOf = (row: Turn): number => (row.number + 1 === first?.number ? answeredQuestion(history, row) : row.to);
+  return [...going].map((row) => toRemoval(history, row, endOf(row)));
+}
+
 /** The first message of the question that the next turn answers; the end of the turn if there is none. */
 export function answeredQuestion<M>(history: History<M>, row: Turn): number {
   // User messages after tool results steer a loop, and are left out with their iteration.
@@ -82,8 +91,11 @@ export function joinGreeting<M>(history: History<M>): void {
   history.rows = [head];
 }
 
-/** Makes every message a turn, so that each can be left out separately. */
+/** Makes every message a turn, so that each can be left out separately. `undoRequest` does not undo this. */
 export function splitTurns<M>(history: History<M>): void {
+  const { headNotes, isTaskInHead, taskMessage } = history;
+  history.isSplit = true;
+  headNotes.splitSlot ??= isTaskInHead ? taskMessage + 1 : headNotes.leadingSystem;
   const rows = [new Turn(0, 0)];
   const rowOf = new Map<number, Turn>();
   for (const turn of history.rows) {

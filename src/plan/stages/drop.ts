@@ -1,7 +1,7 @@
 import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { answeredQuestion, type Removal, toRemoval } from '../ledger/questions.ts';
+import { answeredQuestion, type Removal, removalOf, splitTurns, toRemoval } from '../ledger/questions.ts';
 import type { Turn } from '../ledger/rows.ts';
 import { MESSAGE_TOKENS } from '../ledger/totals.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
@@ -32,7 +32,7 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
   const removed = oldestOf(ledger, budget, groups);
   if (!isWorthANotice(ledger, budget, removed) || leaveOut(ledger, removed)) return;
   // Turns that cannot be serialised stay: they could not be recalled.
-  const writable = groups.filter((group) => ledger.write(ledger.removalOf(group)) !== undefined);
+  const writable = groups.filter((group) => ledger.write(removalOf(ledger, group)) !== undefined);
   leaveOut(ledger, oldestOf(ledger, budget, writable));
 }
 
@@ -56,7 +56,10 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     last = toRemoval(ledger, newest, answeredQuestion(ledger, newest));
   }
   // In the order of the conversation, as a repeated cut has them: the handle depends on their text.
-  return ledger.removalOf(rows.sort((a, b) => a.number - b.number));
+  return removalOf(
+    ledger,
+    rows.sort((a, b) => a.number - b.number),
+  );
 }
 
 function add(sizes: Record<Measure, number>, removal: Removal): void {
@@ -66,7 +69,7 @@ function add(sizes: Record<Measure, number>, removal: Removal): void {
 /** Splits turns, so that one message can be left out without the others, also messages that were never answered. */
 function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
   // An earlier cut may have split them already. A second split could not recognise the system prompt.
-  if (!ledger.isSplit) ledger.splitTurns();
+  if (!ledger.isSplit) splitTurns(ledger);
   dropTurns(ledger, budget);
 }
 
@@ -75,7 +78,7 @@ export const sum = (removed: readonly Removal[], measure: Measure): number =>
 
 /** The smallest size after everything possible was left out, with the notice. */
 export function leastSize<M>(ledger: Ledger<M>, budget: Budget): number {
-  const removed = ledger.removalOf(removable(ledger, ledger.turns, budget).flat());
+  const removed = removalOf(ledger, removable(ledger, ledger.turns, budget).flat());
   const { measure } = budget;
   return sizeOf(ledger, budget) - sum(removed, measure) + noticeSize(ledger, measure, sum(removed, 'messages'));
 }

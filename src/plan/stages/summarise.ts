@@ -1,7 +1,7 @@
 import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { type Removal, toRemoval } from '../ledger/questions.ts';
+import { type Removal, removalOf, toRemoval } from '../ledger/questions.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
 import { MESSAGE_TOKENS } from '../ledger/totals.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
@@ -44,7 +44,7 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, keepsQuestion }: SummaryRange,
 ): boolean {
-  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row));
+  const removed = keepsQuestion ? removalOf(ledger, rows) : rows.map((row) => toRemoval(ledger, row));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;

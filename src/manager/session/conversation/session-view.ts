@@ -5,6 +5,7 @@ import { createPlanner } from '../../../plan/fit.ts';
 import { showHandle } from '../../../plan/handles.ts';
 import type { Hidden } from '../../../plan/ledger/hidden.ts';
 import { Ledger } from '../../../plan/ledger/ledger.ts';
+import { removalOf } from '../../../plan/ledger/questions.ts';
 import { isArrival } from '../../../plan/ledger/rows.ts';
 import { writeNotice } from '../../../plan/notes.ts';
 import type { Planner } from '../../../plan/planner.ts';
@@ -239,7 +240,7 @@ export class SessionView<M> {
     if (!references) return { items: this.items(), fresh };
     const isGone = (message: number): boolean => keys.has(this.items()[message]?.key ?? '');
     const rows = ledger.rows.filter(({ from, to }) => from < to && isGone(from) && isGone(to - 1));
-    leaveOut(ledger, ledger.removalOf(rows));
+    leaveOut(ledger, removalOf(ledger, rows));
     references.repair();
     const items = this.items().map((item, message) => {
       const first = ledger.startOf(message);
