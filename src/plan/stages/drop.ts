@@ -55,11 +55,9 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     const newest = group.at(-1) as Turn;
     last = toRemoval(ledger, newest, answeredQuestion(ledger, newest));
   }
-  // In the order of the conversation, as a repeated cut has them: the handle depends on their text.
-  return removalOf(
-    ledger,
-    rows.sort((a, b) => a.number - b.number),
-  );
+  // As a repeated cut has them: the handle depends on their text.
+  const inOrder = rows.sort((a, b) => a.number - b.number);
+  return removalOf(ledger, inOrder);
 }
 
 function add(sizes: Record<Measure, number>, removal: Removal): void {
