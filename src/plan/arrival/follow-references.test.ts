@@ -3,6 +3,7 @@ import { range, toolTurn, user } from '../../../test/support/chat.ts';
 import { chat } from '../../formats/index.ts';
 import type { ChatMessage } from '../../index.ts';
 import { Ledger } from '../ledger/ledger.ts';
+import { removalOf } from '../ledger/questions.ts';
 import { leaveOut } from '../stages/drop.ts';
 import { followReferences } from './follow-references.ts';
 
@@ -85,7 +86,7 @@ describe('followReferences', () => {
     );
     const references = followReferences(ledger);
     ledger.beginRequest();
-    leaveOut(ledger, ledger.removalOf(ledger.rows.slice(left, left + 1)));
+    leaveOut(ledger, removalOf(ledger, ledger.rows.slice(left, left + 1)));
     expect(references?.repair()).toBe(isMasked);
     expect(ledger.observations.find(({ callId }) => callId === 'c4')?.masked).toBe(isMasked);
   });
