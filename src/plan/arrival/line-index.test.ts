@@ -83,6 +83,22 @@ describe('LineIndex', () => {
     expect(old.find(shared, 0).map(({ id }) => id)).toEqual([30, 20, 10, 5]);
   });
 
+  it('finds an older text behind many newer ones that may not be used', () => {
+    const index = new LineIndex();
+    for (let id = 1; id <= 40; id++) index.add(id, shared);
+    expect(index.find(shared, 0, (id) => id < 3).map(({ id }) => id)).toEqual([2, 1]);
+    index.remove(2);
+    expect(index.find(shared, 0, (id) => id < 3).map(({ id }) => id)).toEqual([1]);
+  });
+
+  it('stops after a thousand places that may not be used', () => {
+    const index = new LineIndex();
+    index.add(1, shared);
+    for (let id = 2; id <= 1001; id++) index.add(id, shared);
+    expect(index.find(shared, 0, (id) => id === 1)).toEqual([]);
+    expect(index.find(shared, 0, (id) => id === 3)).toEqual([{ id: 3, line: 0 }]);
+  });
+
   it('grows with its texts', () => {
     const index = new LineIndex();
     const long = read(...lines('long', 400));

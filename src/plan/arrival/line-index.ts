@@ -3,6 +3,8 @@ import type { NumberedLines } from './numbered-lines.ts';
 
 /** For each three lines, at most this many places are tried. */
 const MOST_PLACES = 12;
+/** At most this many places that may not be used are passed over: a text can be crafted so that three lines have very many places. */
+const MOST_PASSED = 1000;
 
 /** A line of an indexed text. */
 export interface Place {
@@ -69,14 +71,16 @@ export class LineIndex {
     return lines.count;
   }
 
-  /** The newest places where the three lines may be: their hashes are equal. */
-  find(lines: NumberedLines, line: number): Place[] {
+  /** The newest places where the three lines may be, because their hashes are equal, in texts that may be used. */
+  find(lines: NumberedLines, line: number, isUsable: (id: number) => boolean = () => true): Place[] {
     const newest = this.#newest.get(lines.hashOfThree(line));
     const found: Place[] = [];
+    let passed = 0;
     let newer = newest;
     for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {
       const { id, first, lines: there } = this.#textAt(place);
-      if (there) found.push({ id, line: place - first });
+      if (there && isUsable(id)) found.push({ id, line: place - first });
+      else if (there && ++passed === MOST_PASSED) break;
       // The newest stays in the list, because the table has its number.
       if (!there && place !== newest) this.#older[newer] = this.#olderThan(place);
       else newer = place;

@@ -514,6 +514,16 @@ describe('a reference is never wrong', () => {
     expect(resolveReferences(shaped, [{ text: 'short', about: read('a.ts') }])).toBeUndefined();
   });
 
+  it('refers to a text above it, however many texts below have the same lines', () => {
+    const text = source('a', 1, 20).join('\n');
+    const lines = new VisibleLines();
+    for (let id = 1; id <= 30; id++) lines.add(id, text, read(`${id}.ts`));
+    expect(lines.shape(text, text.length / 4, 2)?.targets).toEqual([1]);
+    const others = new VisibleLines((id) => id === 1);
+    for (let id = 1; id <= 30; id++) others.add(id, text, read(`${id}.ts`));
+    expect(others.shape(text)?.targets).toEqual([1]);
+  });
+
   // Only the oldest texts are left out here. Without a text in the middle, an older one may come within the fourth last of its name.
   // `Arrivals` makes the result smaller then, in the request that leaves the text out: test/arrival/fed-back.test.ts.
   it('is not made later: a result that went out whole stays whole when texts above it are masked, or the oldest left out', () => {

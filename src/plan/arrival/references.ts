@@ -177,9 +177,9 @@ export class VisibleLines {
     let left = MOST_COMPARED * lines.count;
     for (let line = first; left > 0; line = this.#index.nextLikely(lines, line + 1)) {
       if (size + lines.sizeOf(Math.max(line, counted), lines.count) < leastSize) return false;
-      for (const place of this.#index.find(lines, line)) {
+      for (const place of this.#places(lines, line, below)) {
         const run = place.id * 2 ** 32 + place.line - line;
-        if (left <= 0 || (followed.get(run) ?? 0) > line || !this.#isAbove(place, below)) continue;
+        if (left <= 0 || (followed.get(run) ?? 0) > line) continue;
         ends ??= endsOfStretches(lines);
         const { lines: target } = this.#texts.get(place.id) as VisibleText;
         if (!areNumbersKnown(lines, line, line + 1, target.prefix(place.line))) continue;
@@ -196,11 +196,7 @@ export class VisibleLines {
   }
 
   #places(lines: NumberedLines, line: number, below: number): readonly Place[] {
-    return this.#index.find(lines, line).filter((place) => this.#isAbove(place, below));
-  }
-
-  #isAbove({ id }: Place, below: number): boolean {
-    return id < below && this.#isThere(id);
+    return this.#index.find(lines, line, (id) => id < below && this.#isThere(id));
   }
 
   /** Called last, because most texts never need a name. */
