@@ -1,10 +1,14 @@
 import { PalimpsestError } from '../errors.ts';
-import type { Config } from '../manager/config/config-schema.ts';
-import type { ConfigProblem } from '../manager/config/read-config.ts';
+import { checkGatewayOptions } from '../gateway/gateway-options.ts';
+import { LIMIT_FIELDS, limitOf, policyOf } from '../manager/config/config-options.ts';
+import { type Config, PROVIDERS } from '../manager/config/config-schema.ts';
+import { effectiveFields } from '../manager/config/effective-fields.ts';
+import { CONFIG_FILE, type ConfigProblem, readConfig, showProblem } from '../manager/config/read-config.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { hintFor, parseOptions } from './parse-options.ts';
+import { showConfig, windowOf } from './show-config.ts';
 
-export const configHelp = `palimpsest config: checks a configuration, or shows its effect.
+export const help = `palimpsest config: checks a configuration, or shows its effect.
 
 Usage: palimpsest config check [file] [options]
        palimpsest config show [file] [options]
@@ -26,7 +30,7 @@ Exit codes: 0 no problem, 1 problems found, 2 wrong usage.
 Example: palimpsest config show my.yaml
 `;
 
-export async function configCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, { json: { type: 'boolean' } });
   const [action, file, ...more] = positionals;
   if (action !== 'check' && action !== 'show') {
@@ -35,14 +39,12 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
     throw new UsageError(`expected 'config check' or 'config show' but found ${found}${hint}`);
   }
   if (more.length > 0) throw new UsageError(`expected one file but found '${more[0]}' too`);
-  // Loaded here, because the schema library would slow down the start of every other command.
-  const { CONFIG_FILE, readConfig, showProblem } = await import('../manager/config/read-config.ts');
   const path = file ?? CONFIG_FILE;
   const { config, problems: found } = readConfig(await readText(path, io));
-  const noRoom = await noRoomIn(config);
+  const noRoom = noRoomIn(config);
   const problems = action === 'show' ? [...found, ...noRoom] : found;
   if (action === 'show' && problems.length === 0) return show(path, config, { isJson: values.json === true, io });
-  const warnings = action === 'show' ? [] : [...(await warningsOf(config)), ...(await unusedIn(config)), ...noRoom];
+  const warnings = action === 'show' ? [] : [...warningsOf(config), ...unusedIn(config), ...noRoom];
   if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems, warnings }, undefined, 2)}\n`);
   else {
     if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
@@ -52,10 +54,7 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
   return problems.length === 0 ? 0 : 1;
 }
 
-async function show(file: string, config: Config, { isJson, io }: { isJson: boolean; io: Io }): Promise<number> {
-  const { limitOf } = await import('../manager/config/config-options.ts');
-  const { effectiveFields } = await import('../manager/config/effective-fields.ts');
-  const { showConfig, windowOf } = await import('./show-config.ts');
+function show(file: string, config: Config, { isJson, io }: { isJson: boolean; io: Io }): number {
   const window = windowOf(limitOf(config));
   const fields = effectiveFields(config);
   if (isJson) io.stdout(`${JSON.stringify({ version: 1, file, window, fields }, undefined, 2)}\n`);
@@ -64,8 +63,7 @@ async function show(file: string, config: Config, { isJson, io }: { isJson: bool
 }
 
 /** Warns if the default reserve for the answer leaves a run no room. Sessions work with such a small limit. */
-async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
-  const { LIMIT_FIELDS, limitOf } = await import('../manager/config/config-options.ts');
+function noRoomIn(config: Config): ConfigProblem[] {
   const { limitTokens, source, outputTokens, budgetTokens } = limitOf(config);
   if (budgetTokens > 0) return [];
   const text = `${outputTokens} leaves a run no room for a request: set less than nine tenths of ${LIMIT_FIELDS[source]} (${limitTokens})`;
@@ -73,9 +71,7 @@ async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
 }
 
 /** Fields that are valid but have no effect, or another one than meant. */
-async function unusedIn(config: Config): Promise<ConfigProblem[]> {
-  const { PROVIDERS } = await import('../manager/config/config-schema.ts');
-  const { limitOf } = await import('../manager/config/config-options.ts');
+function unusedIn(config: Config): ConfigProblem[] {
   const { store = {}, session = {}, model = {} } = config;
   const warnings: ConfigProblem[] = [];
   if (store.path !== undefined && store.postgres !== undefined)
@@ -95,9 +91,7 @@ async function unusedIn(config: Config): Promise<ConfigProblem[]> {
 }
 
 /** Fields that work in a session and not in a gateway. */
-async function warningsOf(config: Config): Promise<ConfigProblem[]> {
-  const { checkGatewayOptions } = await import('../gateway/gateway-options.ts');
-  const { policyOf } = await import('../manager/config/config-options.ts');
+function warningsOf(config: Config): ConfigProblem[] {
   const policy = policyOf(config);
   try {
     if (policy) checkGatewayOptions({ policy });

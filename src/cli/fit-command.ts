@@ -11,7 +11,7 @@ import { readArrival } from './read-arrival.ts';
 import { changedResults, showFit, showReport } from './show-fit.ts';
 import { createStores, DEFAULT_TENANT } from './store/stores.ts';
 
-export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
+export const help = `palimpsest fit: fits a message list, or a whole request, into a budget.
 
 Usage: palimpsest fit [file] [options]
 
@@ -67,7 +67,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-export async function fitCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 1) throw new UsageError('expected one file at most');
   if (values.session !== undefined && values.store === undefined) throw new UsageError('--session needs --store');

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { palimpsest } from '../../test/support/memory-io.ts';
 import { openStore } from '../store/open-store.ts';
-import { mcpHelp } from './mcp-command.ts';
+import { help as mcpHelp } from './mcp-command.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-mcp-cli-'));
 let handle = '';

@@ -8,7 +8,7 @@ import { findSession } from './store/find-session.ts';
 import { DEFAULT_TENANT, showPlace } from './store/stores.ts';
 import { elsewhere, storePath } from './store/with-store.ts';
 
-export const mcpHelp = `palimpsest mcp: lets an agent read masked texts again by itself.
+export const help = `palimpsest mcp: lets an agent read masked texts again by itself.
 
 Usage: palimpsest mcp [options]
 
@@ -55,7 +55,7 @@ const OPTIONS = {
   tenant: { type: 'string' },
 } as const;
 
-export async function mcpCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
   const settings = {

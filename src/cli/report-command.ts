@@ -15,7 +15,7 @@ import { showReport } from './show-report.ts';
 import { storePath, withRunStores } from './store/with-store.ts';
 import { writeReportPage } from './write-report-page.ts';
 
-export const reportHelp = `palimpsest report: what masking saves, measured, and whether it does harm.
+export const help = `palimpsest report: what masking saves, measured, and whether it does harm.
 
 Usage: palimpsest report [options]
 
@@ -57,7 +57,7 @@ const OPTIONS = {
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 
-export async function reportCommand(args: readonly string[], io: Io, now = Date.now()): Promise<number> {
+export async function run(args: readonly string[], io: Io, now = Date.now()): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`expected no further words but found '${positionals[0]}'`);
   const range = readRange(values, now, { prefix: '--', toError: (complaint) => new UsageError(complaint) });

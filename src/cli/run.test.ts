@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { palimpsest } from '../../test/support/memory-io.ts';
-import { fitHelp } from './fit-command.ts';
+import { help as fitHelp } from './fit-command.ts';
 import { help } from './run.ts';
 import { version } from './version.ts';
 

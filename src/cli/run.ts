@@ -1,34 +1,42 @@
 import { PalimpsestError } from '../errors.ts';
-import { runCommand, runHelp } from './agents/run-command.ts';
-import { configCommand, configHelp } from './config-command.ts';
-import { fitCommand, fitHelp } from './fit-command.ts';
 import { inFlags } from './in-flags.ts';
 import { type Io, UsageError } from './io.ts';
-import { mcpCommand, mcpHelp } from './mcp-command.ts';
 import { hintFor } from './parse-options.ts';
-import { replayCommand, replayHelp } from './replay/replay-command.ts';
-import { reportCommand, reportHelp } from './report-command.ts';
-import { serveCommand, serveHelp } from './serve/serve-command.ts';
-import { recallCommand, recallHelp } from './store/recall-command.ts';
-import { storeCommand, storeHelp } from './store/store-command.ts';
 import { version } from './version.ts';
 
 interface Command {
   readonly about: string;
+  /** Loads the one that is run: all of them would slow down the start of each. */
+  load(): Promise<LoadedCommand>;
+}
+
+interface LoadedCommand {
   readonly help: string;
   run(args: readonly string[], io: Io): Promise<number>;
 }
 
 const commands: Readonly<Record<string, Command>> = {
-  serve: { about: "a gateway: keeps any agent's context small, no code", help: serveHelp, run: serveCommand },
-  run: { about: 'start an agent behind its own gateway', help: runHelp, run: runCommand },
-  report: { about: 'what masking saves, measured, and whether it does harm', help: reportHelp, run: reportCommand },
-  fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
-  replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
-  recall: { about: 'print a hidden text by its handle, or list turns', help: recallHelp, run: recallCommand },
-  store: { about: 'show and maintain the store', help: storeHelp, run: storeCommand },
-  config: { about: 'check a palimpsest.yaml, or show its effect', help: configHelp, run: configCommand },
-  mcp: { about: 'an MCP server: an agent reads masked texts again', help: mcpHelp, run: mcpCommand },
+  serve: {
+    about: "a gateway: keeps any agent's context small, no code",
+    load: () => import('./serve/serve-command.ts'),
+  },
+  run: { about: 'start an agent behind its own gateway', load: () => import('./agents/run-command.ts') },
+  report: {
+    about: 'what masking saves, measured, and whether it does harm',
+    load: () => import('./report-command.ts'),
+  },
+  fit: { about: 'fit a message list, or a whole request, into a budget', load: () => import('./fit-command.ts') },
+  replay: {
+    about: 'what would each policy have cost in your own runs?',
+    load: () => import('./replay/replay-command.ts'),
+  },
+  recall: {
+    about: 'print a hidden text by its handle, or list turns',
+    load: () => import('./store/recall-command.ts'),
+  },
+  store: { about: 'show and maintain the store', load: () => import('./store/store-command.ts') },
+  config: { about: 'check a palimpsest.yaml, or show its effect', load: () => import('./config-command.ts') },
+  mcp: { about: 'an MCP server: an agent reads masked texts again', load: () => import('./mcp-command.ts') },
 };
 
 export const help = `palimpsest keeps an agent's context window small, cheap and recoverable.
@@ -62,11 +70,12 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.stderr(`palimpsest: no command '${name}'${hintFor(name, names) || '.'} Commands are ${names.join(', ')}.\n`);
     return 2;
   }
+  const loaded = await command.load();
   if (isHelp(args)) {
-    io.stdout(command.help);
+    io.stdout(loaded.help);
     return 0;
   }
-  return runSafely(name, command, args, io);
+  return runSafely(name, loaded, args, io);
 }
 
 /** The arguments after `--` belong to another command. */
@@ -76,7 +85,7 @@ function isHelp(args: readonly string[]): boolean {
   return own.includes('--help') || own.includes('-h');
 }
 
-async function runSafely(name: string, command: Command, args: readonly string[], io: Io): Promise<number> {
+async function runSafely(name: string, command: LoadedCommand, args: readonly string[], io: Io): Promise<number> {
   try {
     return await command.run(args, io);
   } catch (error) {

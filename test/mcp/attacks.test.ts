@@ -140,7 +140,7 @@ describe('palimpsest mcp --http with little memory', () => {
 
   it('survives a search that skips millions of matches', async () => {
     const store = await openStore({ path: large, mode: 'write' });
-    const handle = await store.put('a\n'.repeat(15_000_000), { session: 'mine', turn: 1 });
+    const handle = await store.put('a\n'.repeat(6_000_000), { session: 'mine', turn: 1 });
     await store.close();
     const small = await startHttp(['--store', large, '--whole-store'], { NODE_OPTIONS: '--max-old-space-size=256' });
     try {

@@ -1,7 +1,8 @@
 import { type Io, UsageError } from '../io.ts';
 import { parseOptions } from '../parse-options.ts';
+import { runAgent } from './run-agent.ts';
 
-export const runHelp = `palimpsest run: starts an agent behind its own gateway.
+export const help = `palimpsest run: starts an agent behind its own gateway.
 
 Usage: palimpsest run [options] -- <command> [arguments]
 
@@ -53,13 +54,11 @@ const OPTIONS = {
   quiet: { type: 'boolean' },
 } as const;
 
-export async function runCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const end = args.indexOf('--');
   const [own, [command, ...rest]] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
   const { values, positionals } = parseOptions(own, OPTIONS);
   if (positionals.length > 0 || command === undefined)
     throw new UsageError('expected a command behind --: palimpsest run -- claude');
-  // Loaded here, because a gateway would slow down the start of every other command.
-  const { runAgent } = await import('./run-agent.ts');
   return runAgent({ flags: values, command, args: rest }, io);
 }

@@ -11,7 +11,7 @@ import type { ReplayResult } from '../../lab/replay-result.ts';
 import { policies } from '../../plan/policies/index.ts';
 import { priceLists } from '../../plan/prices.ts';
 import type { Io } from '../io.ts';
-import { replayHelp } from './replay-command.ts';
+import { help as replayHelp } from './replay-command.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-replay-cli-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

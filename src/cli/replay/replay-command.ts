@@ -14,7 +14,7 @@ import { type ReplayRequest, settingOf } from './replay-request.ts';
 import { createReplayWorkers } from './replay-workers.ts';
 import { progressBar, showReplay } from './show-replay.ts';
 
-export const replayHelp = `palimpsest replay: what would each policy have sent, cost and hidden?
+export const help = `palimpsest replay: what would each policy have sent, cost and hidden?
 
 Usage: palimpsest replay <files, folders or globs…> [options]
 
@@ -86,7 +86,7 @@ const DEFAULT_POLICIES = [
 /** The defaults of other tools. */
 const PEERS = ['swe-agent', 'open-hands', 'first-and-last', 'protect-tokens', 'gemini-cli', 'clear-tool-uses'];
 
-export async function replayCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length === 0) throw new UsageError('expected files or folders with logs');
   const request = await requestOf(values, io);

@@ -1,8 +1,9 @@
 import { type Io, UsageError } from '../io.ts';
 import { parseOptions } from '../parse-options.ts';
+import { serve } from './serve.ts';
 import { withEnvironment } from './serve-environment.ts';
 
-export const serveHelp = `palimpsest serve: a gateway that keeps any agent's context small.
+export const help = `palimpsest serve: a gateway that keeps any agent's context small.
 
 Usage: palimpsest serve [options]
 
@@ -83,11 +84,9 @@ export const serveOptions = {
   quiet: { type: 'boolean' },
 } as const;
 
-export async function serveCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, serveOptions);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
-  // Loaded here, because the gateway would slow down the start of every other command.
-  const { serve } = await import('./serve.ts');
   await serve(withEnvironment(values, serveOptions, io), io);
   return 0;
 }

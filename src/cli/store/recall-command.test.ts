@@ -8,7 +8,7 @@ import type { ChatMessage } from '../../message.ts';
 import { slidingWindow } from '../../plan/policies/sliding-window.ts';
 import { fitAndStore } from '../../store/fit-and-store.ts';
 import { openStore } from '../../store/open-store.ts';
-import { recallHelp } from './recall-command.ts';
+import { help as recallHelp } from './recall-command.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-recall-'));
 const TEXT = 'one\ntwo\r\nthree 🎉\nfour';

@@ -5,7 +5,7 @@ import { parseOptions, readCount } from '../parse-options.ts';
 import { recallTurns, type TurnsRequest } from './recall-turns.ts';
 import { storePath, withStore } from './with-store.ts';
 
-export const recallHelp = `palimpsest recall: prints a hidden text by its handle.
+export const help = `palimpsest recall: prints a hidden text by its handle.
 
 Usage: palimpsest recall <handle> [options]
        palimpsest recall --session <id> [--turn <n>] [--json]
@@ -49,7 +49,7 @@ const OPTIONS = {
   tenant: { type: 'string' },
 } as const;
 
-export async function recallCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   const part = partOf(values);
   const place = { path: storePath(values.store, io), tenant: values.tenant };

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { palimpsest } from '../../../test/support/memory-io.ts';
 import { openStore } from '../../store/open-store.ts';
-import { storeHelp } from './store-command.ts';
+import { help as storeHelp } from './store-command.ts';
 
 const path = mkdtempSync(join(tmpdir(), 'palimpsest-store-cli-'));
 let handle = '';

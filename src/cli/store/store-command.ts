@@ -9,7 +9,7 @@ import { DEFAULT_TENANT, showPlace } from './stores.ts';
 import { upkeep } from './upkeep.ts';
 import { storePath, withEachStore, withStore } from './with-store.ts';
 
-export const storeHelp = `palimpsest store: shows and maintains the store.
+export const help = `palimpsest store: shows and maintains the store.
 
 Usage: palimpsest store <action> [options]
 
@@ -73,7 +73,7 @@ const actions: Readonly<Record<string, (request: Request, io: Io) => Promise<num
   export: exportAll,
 };
 
-export async function storeCommand(args: readonly string[], io: Io): Promise<number> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   const [name = '', ...others] = positionals;
   const known = Object.keys(actions);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { serveHelp } from '../../../src/cli/serve/serve-command.ts';
+import { help as serveHelp } from '../../../src/cli/serve/serve-command.ts';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { apis } from '../../../src/gateway/wire/index.ts';
 import { type Provider, providerNames, providers, speaks } from '../../../src/gateway/wire/providers.ts';
