@@ -15,8 +15,8 @@ export default defineConfig({
     ],
     // Real agents and frameworks are large: `npm run agents` and `npm run frameworks` install and run them.
     exclude: [...configDefaults.exclude, 'test/agents/**', 'test/frameworks/**'],
-    // Tests with processes wait for half of their time, and vitest leaves one core free: on two cores it would use one.
-    maxWorkers: availableParallelism() + 1,
+    // Tests with processes wait for half of their time: on two cores, four workers take 560 s where three take 615 s.
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: LongestFirst },
     testTimeout: 120_000,
     // A build, a database or a browser is started in some.
