@@ -87,6 +87,15 @@ export interface SessionTimes {
   readonly lastAt: number;
 }
 
+/** Sessions of an older version have no times. They count as used now. */
+export const knownTimes = (
+  { firstAt, lastAt }: SessionTimes,
+  now: number,
+): Pick<SessionTimes, 'firstAt' | 'lastAt'> => ({
+  firstAt: firstAt || now,
+  lastAt: lastAt || now,
+});
+
 /** A record of a text that has no session. */
 export interface Loose {
   readonly usedAt: number;

@@ -174,6 +174,15 @@ export class Generation {
     return this.#log.end + (this.#indexFile?.size() ?? 0);
   }
 
+  /** The bytes of the log without those that the next compaction frees. */
+  get usedBytes(): number {
+    return Math.max(0, this.#log.end - START - this.#catalogue.counts.deadBytes);
+  }
+
+  get isEmpty(): boolean {
+    return this.#log.end <= START;
+  }
+
   /** Whether a checkpoint is due. After a crash, only records since the last checkpoint are read again. */
   get isDue(): boolean {
     const { checkpointBytes = this.#worthCheckpoint, checkpointPages = CHECKPOINT_PAGES } = this.#limits;

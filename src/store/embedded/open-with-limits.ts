@@ -6,7 +6,8 @@ import { checkTenant } from '../check-input.ts';
 import type { OpenStoreOptions } from '../open-store.ts';
 import type { Store } from '../store.ts';
 import { nodeDisk } from './disk.ts';
-import { EmbeddedStore, type StoreLimits } from './embedded-store.ts';
+import type { StoreLimits } from './embedded-options.ts';
+import { EmbeddedStore } from './embedded-store.ts';
 import { Lock } from './lock.ts';
 import { serveRequests } from './requests.ts';
 

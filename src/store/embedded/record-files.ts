@@ -7,36 +7,45 @@ import { dayOf, isInRange, type RemovedRecords, startOf } from '../request-recor
 import type { Problem, RecordRange } from '../store.ts';
 import { nodeDisk } from './disk.ts';
 
+/** Runs around each change. */
+export type Guard = <T>(change: () => Promise<T>) => Promise<T>;
+
 /**
  * The records of requests: a file for each day, a line for each record. Lines are only appended; a deletion writes the file
  * of a day again. All of it is asynchronous, so that a slow disk delays no request.
  */
 export class RecordFiles {
   readonly #folder: string;
+  readonly #guard: Guard;
   /** The last change that began. Changes run one at a time. */
   #changing: Promise<unknown> = Promise.resolve();
 
-  constructor(folder: string) {
+  constructor(folder: string, guard: Guard) {
     this.#folder = folder;
+    this.#guard = guard;
   }
 
   /** Appends records. Durable when it resolves. On failure none is written, so a retry duplicates nothing. */
   append(records: readonly RequestRecord[]): Promise<void> {
-    const days = new Map<number, string[]>();
-    for (const record of records) {
-      const all = days.get(dayOf(record.at)) ?? [];
-      days.set(dayOf(record.at), all);
-      all.push(JSON.stringify(record));
-    }
-    return this.#alone(async () => {
-      const begun: Begun[] = [];
-      try {
-        for (const [day, all] of days) await this.#append(day, all, begun);
-      } catch (error) {
-        for (const { path, end } of begun) await fs.truncate(path, end).catch(() => {});
-        throw error;
+    return this.#guard(async () => {
+      const days = new Map<number, string[]>();
+      for (const record of records) {
+        const all = days.get(dayOf(record.at)) ?? [];
+        days.set(dayOf(record.at), all);
+        all.push(JSON.stringify(record));
       }
+      await this.#alone(() => this.#appendAll(days));
     });
+  }
+
+  async #appendAll(days: ReadonlyMap<number, readonly string[]>): Promise<void> {
+    const begun: Begun[] = [];
+    try {
+      for (const [day, all] of days) await this.#append(day, all, begun);
+    } catch (error) {
+      for (const { path, end } of begun) await fs.truncate(path, end).catch(() => {});
+      throw error;
+    }
   }
 
   async #append(day: number, all: readonly string[], begun: Begun[]): Promise<void> {
@@ -114,7 +123,7 @@ export class RecordFiles {
   }
 
   removeDay(day: number, { dryRun }: { readonly dryRun: boolean }): Promise<RemovedRecords> {
-    return this.#alone(async () => {
+    return this.#change({ dryRun }, async () => {
       const removed = { records: await this.#countIn(day), bytes: await this.#sizeOf(day) };
       if (!dryRun) await this.#remove(day);
       return removed;
@@ -125,7 +134,7 @@ export class RecordFiles {
     isMeant: (record: RequestRecord) => boolean,
     { dryRun }: { readonly dryRun: boolean },
   ): Promise<RemovedRecords> {
-    return this.#alone(async () => {
+    return this.#change({ dryRun }, async () => {
       const total = { records: 0, bytes: 0 };
       for (const day of await this.days()) {
         const found = { records: 0, bytes: 0 };
@@ -163,7 +172,7 @@ export class RecordFiles {
 
   /** Removes damaged lines. Returns how many. */
   repair(): Promise<number> {
-    return this.#alone(async () => {
+    return this.#change({ dryRun: false }, async () => {
       let sum = 0;
       for (const day of await this.days()) {
         const damaged = await this.#damagedIn(day);
@@ -210,6 +219,10 @@ export class RecordFiles {
   async #remove(day: number): Promise<void> {
     await fs.rm(this.#pathOf(day), { force: true });
     await nodeDisk.syncFolder(this.#folder);
+  }
+
+  #change<T>({ dryRun }: { readonly dryRun: boolean }, work: () => Promise<T>): Promise<T> {
+    return dryRun ? this.#alone(work) : this.#guard(() => this.#alone(work));
   }
 
   #alone<T>(work: () => Promise<T>): Promise<T> {

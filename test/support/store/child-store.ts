@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
-import type { StoreLimits } from '../../../src/store/embedded/embedded-store.ts';
+import type { StoreLimits } from '../../../src/store/embedded/embedded-options.ts';
 import { ROOT } from '../modules.ts';
 
 interface Line {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
-import { EmbeddedStore, type StoreLimits } from '../../../src/store/embedded/embedded-store.ts';
+import type { StoreLimits } from '../../../src/store/embedded/embedded-options.ts';
+import { EmbeddedStore } from '../../../src/store/embedded/embedded-store.ts';
 import type { Stored, StoreStats } from '../../../src/store/store.ts';
 import { type Files, RecordingDisk } from './recording-disk.ts';
 
