@@ -94,7 +94,7 @@ export class AliveCopy {
     const { catalogue } = this.#to;
     if (this.#look((from) => from.catalogue.isDeleted(record))) return;
     if (catalogue.putReference({ digest, about, ...stamp })) return;
-    const text = this.#look((from) => from.catalogue.textOf(digest));
+    const text = this.#look((from) => from.catalogue.texts.of(digest));
     if (text) catalogue.putTexts([{ text: textIn(text), about, ...stamp }]);
   }
 }

@@ -26,6 +26,7 @@ import {
   type TurnRecord,
 } from '../store.ts';
 import { Calls } from './calls.ts';
+import { agesOf } from './catalogue/session-times.ts';
 import type { EmbeddedOptions } from './embedded-options.ts';
 import type { Generation } from './generation.ts';
 import { openToRead, openToWrite } from './open-generation.ts';
@@ -172,14 +173,14 @@ export class EmbeddedStore implements Store {
     this.#calls.check();
     checkSession(session);
     checkTurn(turn);
-    return this.#inUse.read(({ catalogue }) => catalogue.findTurn(session, turn));
+    return this.#inUse.read(({ catalogue }) => catalogue.latest.findTurn(session, turn));
   }
 
   async note(session: string, name: string): Promise<string | undefined> {
     this.#calls.check();
     checkSession(session);
     checkNoteName(name);
-    return this.#inUse.read(({ catalogue }) => catalogue.findNote(session, name));
+    return this.#inUse.read(({ catalogue }) => catalogue.latest.findNote(session, name));
   }
 
   turns(session: string): AsyncGenerator<TurnRecord> {
@@ -212,7 +213,7 @@ export class EmbeddedStore implements Store {
     const bytes = await this.#records.bytes();
     return this.#inUse.read((generation): StoreStats => {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
-      const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#inUse.now() - WEEK_MS);
+      const { oldestAt, newestAt, bytesSince } = agesOf(generation.catalogue, this.#inUse.now() - WEEK_MS);
       return {
         kind: this.kind,
         ...{ texts, turns, notes, records, sessions, textBytes, deadBytes },

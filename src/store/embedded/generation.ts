@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Problem } from '../store.ts';
-import { Catalogue } from './catalogue.ts';
+import { Catalogue } from './catalogue/catalogue.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import { type Journal, type Meta, readJournal, readMeta, writeJournal, writeMeta } from './journal.ts';
 import { LinearHash } from './linear-hash.ts';

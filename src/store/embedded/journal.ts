@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { Problem } from '../store.ts';
-import type { Counts } from './catalogue.ts';
+import type { Counts } from './catalogue/indexed-log.ts';
 import type { DiskFile } from './disk.ts';
 import type { HashShape } from './linear-hash.ts';
 import { isKnownFormat } from './log.ts';

@@ -71,13 +71,13 @@ export class GenerationInUse {
     const found = mayLookAtOnce ? this.#findNow(handle) : undefined;
     if (found) return found;
     if (!mayLookAtOnce) this.#trust();
-    return this.read(({ catalogue }) => catalogue.find(handle));
+    return this.read(({ catalogue }) => catalogue.texts.find(handle));
   }
 
   #findNow(handle: string): Stored | undefined {
     this.#trusted -= 1;
     try {
-      return this.generation.catalogue.find(handle);
+      return this.generation.catalogue.texts.find(handle);
     } catch {
       // The error may come from outdated data. The caller checks for new records and tries again.
       return undefined;

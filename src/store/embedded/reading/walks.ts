@@ -15,7 +15,10 @@ import {
   type TurnRecord,
 } from '../../store.ts';
 import type { Calls } from '../calls.ts';
-import { BROKEN_CHAIN, type Catalogue, knownTimes } from '../catalogue.ts';
+import type { Catalogue } from '../catalogue/catalogue.ts';
+import { BROKEN_CHAIN } from '../catalogue/chains.ts';
+import { sessionTimes } from '../catalogue/session-times.ts';
+import { sizeOf } from '../catalogue/sizes.ts';
 import type { Generation } from '../generation.ts';
 import { isGap, type LogRecord, NOTE, REFERENCE, TEXT, TURN } from '../log.ts';
 import { rebuilding } from '../open-generation.ts';
@@ -47,7 +50,7 @@ export class Walks {
     const numbers = await this.#collect(session, turnIn);
     for (const turn of [...new Set(numbers)].sort((a, b) => a - b)) {
       this.#calls.check();
-      const record = this.#inUse.read(({ catalogue }) => soundOf(() => catalogue.findTurn(session, turn)));
+      const record = this.#inUse.read(({ catalogue }) => soundOf(() => catalogue.latest.findTurn(session, turn)));
       if (record) yield record;
     }
   }
@@ -57,7 +60,7 @@ export class Walks {
     checkSession(session);
     for (const handle of new Set(await this.#collect(session, handleIn))) {
       this.#calls.check();
-      const stored = this.#inUse.read(({ catalogue }) => soundOf(() => catalogue.find(handle)));
+      const stored = this.#inUse.read(({ catalogue }) => soundOf(() => catalogue.texts.find(handle)));
       if (stored) yield stored;
     }
   }
@@ -72,7 +75,7 @@ export class Walks {
       const next = this.#inUse.read(({ catalogue, number }) => {
         // A compaction has moved the records: positions of the other generation are invalid here.
         if (number !== generation) [found.length, at, generation] = [0, undefined, number];
-        return catalogue.walk(session, at, (record) => {
+        return catalogue.chains.walk(session, at, (record) => {
           const picked = pick(record);
           if (picked !== undefined) found.push(picked);
           return performance.now() < endMs;
@@ -131,11 +134,10 @@ export class Walks {
 
   async *sessions(): AsyncGenerator<SessionInfo> {
     this.#calls.check();
-    const newestFirst = this.#inUse.read(({ catalogue }) => catalogue.sessionTimes());
-    const timed = newestFirst.reverse().map((times) => ({ ...times, ...knownTimes(times, this.#inUse.now()) }));
-    for (const times of timed.sort((a, b) => a.lastAt - b.lastAt)) {
+    const newestFirst = this.#inUse.read(({ catalogue }) => sessionTimes(catalogue, this.#inUse.now()));
+    for (const times of newestFirst.reverse().sort((a, b) => a.lastAt - b.lastAt)) {
       this.#calls.check();
-      yield { ...times, ...this.#inUse.read(({ catalogue }) => catalogue.sizeOf(times.session)) };
+      yield { ...times, ...this.#inUse.read(({ catalogue }) => sizeOf(catalogue, times.session)) };
       await setImmediate();
     }
   }
@@ -160,8 +162,8 @@ function soundOf<T>(find: () => T | undefined): T | undefined {
 
 /** Like `#collect`, but in one pass: for a session whose chain of records is broken. */
 function pickAll<T>(catalogue: Catalogue, session: string, pick: (record: LogRecord) => T | undefined): T[] {
-  return catalogue.positionsOf(session).flatMap((position) => {
-    const record = catalogue.recordAt(position);
+  return catalogue.chains.positionsOf(session).flatMap((position) => {
+    const record = catalogue.log.recordAt(position);
     const picked = record && pick(record);
     return picked === undefined ? [] : [picked];
   });
@@ -172,8 +174,8 @@ function exportOf({ catalogue }: Generation, record: LogRecord): object | undefi
     return catalogue.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
   if (record.type === NOTE) return catalogue.isAlive(record) ? { type: 'note', ...readNote(record.body) } : undefined;
   if (record.type !== TEXT) return undefined;
-  const found = catalogue.textOf(digestIn(record.body));
+  const found = catalogue.texts.of(digestIn(record.body));
   if (found?.position !== record.position) return undefined;
   const handle = handleOfDigest(found.digest);
-  return { type: 'text', handle, ...decodeText(record.body, record.body.length), refs: catalogue.referencesTo(found) };
+  return { type: 'text', handle, ...decodeText(record.body, record.body.length), refs: catalogue.references.of(found) };
 }

@@ -11,7 +11,8 @@ import {
 import { isOfSession, NO_RECORDS, type RemovedRecords, removableDays } from '../../request-records.ts';
 import type { DeleteOptions, PruneOptions, PruneReport, Removed } from '../../store.ts';
 import type { Calls } from '../calls.ts';
-import { type DryRun, knownTimes } from '../catalogue.ts';
+import { agesOf, sessionTimes } from '../catalogue/session-times.ts';
+import { type DryRun, freedBy, looseTexts } from '../catalogue/sizes.ts';
 import type { Generation } from '../generation.ts';
 import type { GenerationInUse } from '../reading/generation-in-use.ts';
 import type { RecordFiles } from '../record-files.ts';
@@ -47,7 +48,7 @@ export class Retention {
     const removeRecords = async (): Promise<RemovedRecords> =>
       keepRecords ? NO_RECORDS : this.#records.removeWhere((record) => isOfSession(record, session), { dryRun });
     if (dryRun) {
-      const freed = this.#inUse.read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
+      const freed = this.#inUse.read(({ catalogue }) => freedBy(catalogue, { session }, nothingGone()));
       return withRecords(freed, await removeRecords());
     }
     return this.#calls.during(async () => {
@@ -78,7 +79,7 @@ export class Retention {
   /** Records of an older version have no times. A compaction adds them. */
   #hasUntimed(): boolean {
     const { catalogue, isEmpty } = this.#inUse.generation;
-    return !isEmpty && catalogue.ages(0).oldestAt === 0;
+    return !isEmpty && agesOf(catalogue, 0).oldestAt === 0;
   }
 
   #prunable(): Prunable {
@@ -97,24 +98,23 @@ export class Retention {
         return this.#inUse.read((generation) => {
           const checkedUpTo = checked.get(generation) ?? new Map();
           checked.set(generation, checkedUpTo);
-          return generation.catalogue.freedBy(what, { gone, checkedUpTo });
+          return freedBy(generation.catalogue, what, { gone, checkedUpTo });
         });
       },
     };
   }
 
   async #removables(now: number): Promise<Removable[]> {
-    const newestFirst = this.#inUse.read(({ catalogue }) => catalogue.sessionTimes());
+    const newestFirst = this.#inUse.read(({ catalogue }) => sessionTimes(catalogue, now));
     const sessions: Removable[] = [];
-    for (const times of newestFirst.reverse()) {
-      const { session } = times;
+    for (const { session, lastAt } of newestFirst.reverse()) {
       // The clock was wrong. Without a new time the session would stay the newest for ever.
-      const isInFuture = times.lastAt > now + USE_EVERY_MS;
+      const isInFuture = lastAt > now + USE_EVERY_MS;
       if (isInFuture && this.#inUse.mode === 'write')
         await this.#queue.write(({ catalogue }) => catalogue.touch(session));
-      sessions.push({ session, usedAt: isInFuture ? now : knownTimes(times, now).lastAt });
+      sessions.push({ session, usedAt: isInFuture ? now : lastAt });
     }
-    const loose = this.#inUse.read(({ catalogue }) => catalogue.looseTexts());
+    const loose = this.#inUse.read(({ catalogue }) => looseTexts(catalogue));
     return [...sessions, ...slicesOf(loose.map(({ point, usedAt }) => ({ point, usedAt: usedAt || now })))];
   }
 
@@ -122,13 +122,14 @@ export class Retention {
     const { session, before = 0, usedAt } = what;
     const removed = await this.#queue.write(
       (generation) => {
+        const { catalogue } = generation;
         // A position is only valid in the log in which it was chosen.
         if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
         // The session was used after it was chosen.
-        if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
-        const freed = generation.catalogue.freedBy(what, nothingGone());
-        if (session === undefined) generation.catalogue.expire(before);
-        else generation.catalogue.deleteSession(session);
+        if (session !== undefined && catalogue.chains.headOf(session).usedAt > usedAt) return NOTHING_REMOVED;
+        const freed = freedBy(catalogue, what, nothingGone());
+        if (session === undefined) catalogue.expire(before);
+        else catalogue.deleteSession(session);
         return freed;
       },
       { isDeletion: true },
