@@ -1,6 +1,8 @@
 import type { TurnRecord } from '../store.ts';
-import { inTransaction, write } from './connection.ts';
+import { inTransaction, type Row, write } from './connection.ts';
+import type { Database } from './database.ts';
 import type { Place } from './place.ts';
+import { ROWS_AT_ONCE } from './statements.ts';
 
 interface EncodedTurn {
   readonly session: string;
@@ -63,3 +65,38 @@ function* chunksOf(rows: readonly EncodedTurn[]): Generator<EncodedTurn[]> {
   }
   yield chunk;
 }
+
+export async function findTurn(database: Database, session: string, turn: number): Promise<TurnRecord | undefined> {
+  const [row] = await database.ask('turn', session, turn);
+  return row && toTurn(row);
+}
+
+/** The turns of a session, in the order of their numbers. */
+export async function* turnsOf(database: Database, session: string): AsyncGenerator<TurnRecord> {
+  for (let last = -1; ; ) {
+    const rows = await database.ask('turns', session, last);
+    for (const record of rows.map(toTurn)) {
+      yield record;
+      last = record.turn;
+    }
+    if (rows.length < ROWS_AT_ONCE) return;
+  }
+}
+
+/** The turns of all sessions. */
+export async function* allTurns(database: Database): AsyncGenerator<TurnRecord> {
+  for (let [session, turn] = ['', -1]; ; ) {
+    const rows = await database.query(pageOfTurns, session, turn);
+    for (const record of rows.map(toTurn)) {
+      yield record;
+      [session, turn] = [record.session, record.turn];
+    }
+    if (rows.length < ROWS_AT_ONCE) return;
+  }
+}
+
+const pageOfTurns = (schema: string): string =>
+  `SELECT encode(body, 'hex') AS body FROM "${schema}".turns
+   WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${ROWS_AT_ONCE}`;
+
+const toTurn = ({ body }: Row): TurnRecord => JSON.parse(Buffer.from(body ?? '', 'hex').toString('utf8'));
