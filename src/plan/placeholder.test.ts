@@ -230,7 +230,6 @@ describe('failureOf', () => {
     ['WebFetch', 'exit code: 4'],
     ['mcp__fs__read_text_file', 'exit code: 4'],
     ['codebase_search', 'exit code: 4'],
-    ['list_dir', 'exit code: 4'],
     ['web_search', 'npm ERR! exit status 1'],
     ['bash', 'set -e\ntest -f x || exit 1'],
     ['bash', 'exit "2"'],

@@ -121,8 +121,7 @@ export function failureOf({ isError, text, tool = '' }: Outcome): Failure | unde
 }
 
 /** Reads and searches show files: an exit code in their text is part of one. `tool-kind` is too large for the smallest bundle. */
-const SHOWS_FILES =
-  /(?:^|[\W_]|(?=[A-Z]))(?:[Rr]ead|[Vv]iew|[Cc]at|[Gg]rep|[Gg]lob|[Ff]ind|[Ss]earch|[Ff]etch|[Ll]ist|editor)(?![a-z])/;
+const SHOWS_FILES = /(?:^|[\W_]|(?=[A-Z]))(?:[Rr]ead|[Vv]iew|[Gg]rep|[Ff]ind|[Ss]earch|[Ff]etch|editor)(?![a-z])/;
 
 /** `exit 1` alone is a line of a script. */
 const EXIT_CODE = /\bexit(?! *["']?-?\d)(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
