@@ -5,6 +5,7 @@ import { brokenLaws } from '../src/laws/index.ts';
 import { addedViolations } from '../src/laws/pairs.ts';
 import { checkTask } from '../src/laws/task.ts';
 import { loneSurrogates } from '../src/laws/text.ts';
+import { compressedNotice, restartNotice, windDownNotice } from '../src/manager/context/notices.ts';
 import { type Door, doors, type Passed, sizeFor } from './support/doors.ts';
 import { editsBetween, type Numbered, numbered } from './support/edits-between.ts';
 import { flat, formatNames, longStory, type Story, story, write } from './support/histories.ts';
@@ -155,6 +156,39 @@ describe('the gap is not directly behind the task', () => {
     const contents = after.map((message) => (message as { content: string }).content);
     expect(contents).not.toContain('one');
     expect(contents[contents.indexOf('second answer') - 1]).toBe('second question');
+  });
+});
+
+// In formats without system messages behind the first, a notice is the newest message of the user. The words before it were left out.
+describe.each(doors)("a notice of the manager and the user's newest words, through $name", (door) => {
+  const notices = [
+    compressedNotice({ masked: 3, total: 10, reclaimedPct: 15 }),
+    windDownNotice(92),
+    restartNotice(2),
+    'words of a user',
+  ];
+  const say = (content: string) => ({ role: 'user', content });
+  const turn = (n: number): object[] => [
+    { role: 'assistant', content: [{ type: 'tool_use', id: `t${n}`, name: 'bash', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: `t${n}`, content: `${n} alpha `.repeat(90) }] },
+  ];
+  const listWith = (notice: string): object[] => [
+    say('Fix it.'),
+    ...turn(0),
+    { role: 'assistant', content: 'Fixed.' },
+    say('Now release it.'),
+    ...turn(1),
+    ...turn(2),
+    say(notice),
+    ...turn(3),
+  ];
+
+  it.each(notices)('%s', async (notice) => {
+    const newest = notice === 'words of a user' ? notice : 'Now release it.';
+    for (const budget of door.measure === 'messages' ? [5, 6, 7, 8] : [200, 300, 400, 600, 900]) {
+      const passed = await pass(door, numbered(listWith(notice)), { format: 'anthropic', [door.option]: budget });
+      if (passed) expect(JSON.stringify(passed.messages)).toContain(newest);
+    }
   });
 });
 

@@ -78,6 +78,11 @@ describe('a summariser that cannot be awaited', () => {
     expect(JSON.stringify(messages)).not.toMatch(/undefined|object Object/);
   });
 
+  it.each(['', ' \n '])('reports %j as an empty text', (answer) => {
+    const policy = hybrid({ window: 3, summarizeEvery: 6, summarize: () => answer });
+    expect(fit(history(9), { policy }).report.summary?.because).toBe('summarize answered an empty text');
+  });
+
   it('a text is the summary, and the report says who wrote it', () => {
     const policy = hybrid({ window: 3, summarizeEvery: 6, summarize: () => 'in my own words' });
     const { messages, report } = fit(history(9), { policy });

@@ -76,3 +76,11 @@ export function readNotice(text: string): Notice | undefined {
 
 /** A notice or a summary of ours. */
 export const isNote = (text: string): boolean => text.startsWith(summaryHeader) || readNotice(text) !== undefined;
+
+const MANAGER_NOTICE = /^\[(?:Context (?:compressed: \d|window \d+% full\. )|Session restarted\. Session #\d).*\]$/;
+
+/** Whether a text is a notice of the manager: about masks, a full window or a restart. */
+export const isManagerNotice = (text: string): boolean => text.length < 300 && MANAGER_NOTICE.test(text);
+
+/** A message that we wrote. Some formats have no place for it but a message of the user. */
+export const isOurs = (text: string): boolean => isNote(text) || isManagerNotice(text);

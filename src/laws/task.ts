@@ -1,5 +1,5 @@
 import type { Segment, Violation } from '../message.ts';
-import { isNote } from './idempotent.ts';
+import { isOurs } from './idempotent.ts';
 import { isStructural, type Law } from './law.ts';
 
 /** Law 5, task: system prompt, first and newest user message survive every stage. */
@@ -10,7 +10,7 @@ export const task: Law = {
 
 interface UserTurn {
   readonly hasUser: boolean;
-  /** Whether it has words of a user that are not one of our notes. */
+  /** Whether it has words of a user that are not ours: no note, and no notice of the manager. */
   readonly hasWords: boolean;
 }
 
@@ -23,7 +23,7 @@ export function userTurns<T extends UserTurn>(turns: readonly T[]): ReadonlySet<
 /** Checks that the texts of the task survive. They are compared by their content. */
 export function checkTask(before: readonly Segment[], after: readonly Segment[]): Violation[] {
   const left = new Set(after.map((segment) => segment.text));
-  const said = before.filter((segment) => !isNote(segment.text));
+  const said = before.filter((segment) => !isOurs(segment.text));
   const users = said.filter((segment) => segment.kind === 'user');
   const system = said.filter((segment) => segment.kind === 'system' && segment.turn === 0);
   const lost = [...system, ...users.slice(0, 1), ...users.slice(-1)].filter((segment) => !left.has(segment.text));

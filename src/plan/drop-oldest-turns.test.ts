@@ -32,6 +32,25 @@ describe('dropOldestTurns', () => {
     expect(kept.slice(3)).toEqual(messages.slice(4));
   });
 
+  // A question that stays with its answer was counted as left out once turns behind its answer went too.
+  it('leaves out turns until the rest fits, with a question that stays at the gap', () => {
+    const list = [
+      user('Fix it.'),
+      ...toolTurn({ id: 'a', output: prose(900) }),
+      reply(prose(200)),
+      user(prose(800, 'A long question: ')),
+      reply('An answer.'),
+      user('The newest words.'),
+      ...['b', 'c', 'd', 'e'].flatMap((id) => toolTurn({ id, output: prose(300) })),
+    ];
+    const least = drop(list, 1).tokens.after;
+    for (let max = least; max < tokensOf(list); max += 10) {
+      const { messages: kept, withinBudget } = drop(list, max);
+      expect(withinBudget).toBe(true);
+      expect(drop(kept, max).messages).toEqual(kept);
+    }
+  });
+
   it('leaves out no more than it must', () => {
     for (let max = 300; max < tokensOf(messages); max += 50) {
       const { messages: kept, droppedCount } = drop(messages, max);

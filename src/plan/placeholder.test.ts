@@ -52,6 +52,17 @@ describe('housePlaceholder', () => {
     for (const name of names) expect(shown).toContain(`[read_file ${name}: 1 line, 2000 chars masked]`);
   });
 
+  it('shows the path of a script with an exit code that was read, through fit', () => {
+    const output = `#!/bin/sh\ntest -f x || exit 1\n# exit status 2\n${prose(2000)}`;
+    const history = [
+      system('s'),
+      user('u'),
+      ...toolTurn({ id: 'c', tool: 'read_file', args: '{"path":"deploy.sh"}', output }),
+    ];
+    const shown = fit(history, { policy: polling({ turns: 0, every: 1 }) }).messages.at(-1)?.content;
+    expect(shown).toBe(`[read_file deploy.sh: 4 lines, ${output.length} chars masked]`);
+  });
+
   it('says one line, not lines', () => {
     expect(housePlaceholder(hidden({ text: 'ok', args: '{"command":"ls"}' }))).toBe(
       '[bash ls: 1 line, 2 chars masked]',
@@ -209,6 +220,31 @@ describe('failureOf', () => {
     expect(failure('')).toBeUndefined();
   });
 
+  // A read of a script with `exit 1` was shown as failed, and its path was left out.
+  it.each([
+    ['read_file', 'the tool exits with exit code: 2'],
+    ['Read', '# Exit status 1'],
+    ['Grep', 'a.sh:3: exit code 1'],
+    ['str_replace_editor', 'exit code: 4'],
+    ['readFile', 'exit code: 4'],
+    ['WebFetch', 'exit code: 4'],
+    ['mcp__fs__read_text_file', 'exit code: 4'],
+    ['codebase_search', 'exit code: 4'],
+    ['web_search', 'npm ERR! exit status 1'],
+    ['bash', 'set -e\ntest -f x || exit 1'],
+    ['bash', 'exit "2"'],
+  ])('is none where %s shows a text about exit codes: %j', (tool, text) => {
+    expect(failureOf({ tool, text, isError: false })).toBeUndefined();
+    expect(failureOf({ tool, text, isError: true })).toBeDefined();
+  });
+
+  it.each(['bash', 'apply_patch', 'run_tests', 'create_thread', 'concat', 'Listen', ''])(
+    'reads the code of %s, which may be a command',
+    (tool) => {
+      expect(failureOf({ tool, text: 'Exit code: 1\nWall time: 1 s', isError: false })?.exitCode).toBe('1');
+    },
+  );
+
   it('looks for a code at both ends of a long text, not in its middle', () => {
     expect(failure(`${'a '.repeat(5000)}\nexit code: 9`)?.exitCode).toBe('9');
     expect(failure(`exit code: 9\n${'a '.repeat(5000)}`)?.exitCode).toBe('9');
@@ -238,6 +274,15 @@ describe('describeResult', () => {
     expect(describeResult('shell_exec', '{"exit_code":0}')).toBe(
       '[shell_exec result masked -- exit_code=0, stdout=0 bytes]',
     );
+  });
+  it.each([
+    ['{"output":"ok!","metadata":{"exit_code":0,"duration_seconds":0.1}}', 'exit_code=0, stdout=3 bytes'],
+    ['{"output":"no","metadata":{"exit_code":127}}', 'exit_code=127, stdout=2 bytes'],
+    ['{"exit_code":"3","stdout":""}', 'exit_code=3, stdout=0 bytes'],
+    ['{"stdout":"x"}', 'exit_code=-1, stdout=1 bytes'],
+    ['{"stdout":"x","exit_code":null,"metadata":7}', 'exit_code=-1, stdout=1 bytes'],
+  ])('shell with %s: its exit code', (text, about) => {
+    expect(describeResult('shell', text)).toBe(`[shell result masked -- ${about}]`);
   });
   it.each(['plain é', 'null', '[]', '{"other":1}', '{"exit_code":'])('shell_exec with %j: bytes of output', (text) => {
     expect(describeResult('shell_exec', text)).toBe(

@@ -1,3 +1,4 @@
+import { isRecord } from '../formats/lens.ts';
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { badOption } from '../options.ts';
 import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
@@ -109,14 +110,21 @@ interface Failure {
   readonly line: string;
 }
 
+/** What tells a failure. */
+type Outcome = Pick<HiddenResult, 'isError' | 'text'> & Partial<Pick<HiddenResult, 'tool'>>;
+
 /** How a result failed, by its flag or by a non-zero exit code in its text; undefined if it did not. */
-export function failureOf({ isError, text }: Pick<HiddenResult, 'isError' | 'text'>): Failure | undefined {
-  const exitCode = readExitCode(text);
+export function failureOf({ isError, text, tool = '' }: Outcome): Failure | undefined {
+  const exitCode = SHOWS_FILES.test(tool) ? undefined : readExitCode(text);
   if (!isError && (exitCode === undefined || exitCode === '0')) return undefined;
   return { exitCode, line: readErrorLine(text) };
 }
 
-const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
+/** Reads and searches show files: an exit code in their text is part of one. `tool-kind` is too large for the smallest bundle. */
+const SHOWS_FILES = /(?:^|[\W_]|(?=[A-Z]))(?:[Rr]ead|[Vv]iew|[Gg]rep|[Ff]ind|[Ss]earch|[Ff]etch|editor)(?![a-z])/;
+
+/** `exit 1` alone is a line of a script. */
+const EXIT_CODE = /\bexit(?! *["']?-?\d)(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
 
 function readExitCode(text: string): string | undefined {
   // Most texts hold no such word, and this check is faster than the pattern.
@@ -166,18 +174,20 @@ function describeText(kind: ToolKind, text: string): string {
 
 function readShellResult(text: string): { exitCode: number; stdout: string } | undefined {
   try {
-    const result = JSON.parse(text);
-    if (typeof result !== 'object' || result === null) return undefined;
-    const { exitCode, exit_code: code = exitCode, output, stdout = output } = result as Record<string, unknown>;
+    const result: unknown = JSON.parse(text);
+    if (!isRecord(result)) return undefined;
+    // Codex writes the code beside the output, in `metadata`.
+    const { metadata, output, stdout = output } = result;
+    const { exitCode, exit_code: code = exitCode } = { ...(isRecord(metadata) ? metadata : {}), ...result };
     if (code === undefined && stdout === undefined) return undefined;
-    return {
-      exitCode: Number.isInteger(code) ? (code as number) : -1,
-      stdout: typeof stdout === 'string' ? stdout : '',
-    };
+    return { exitCode: toExitCode(code), stdout: typeof stdout === 'string' ? stdout : '' };
   } catch {
     return undefined;
   }
 }
+
+/** A code may be written as a text. -1 where there is none. */
+const toExitCode = (code: unknown): number => (/^-?\d{1,5}$/.test(String(code)) ? Number(code) : -1);
 
 /** The placeholder for a result: the policy's own, or the house's if a handle is shown. */
 export function writePlaceholder(style: PlaceholderStyle, result: HiddenResult, handle: string): string {

@@ -58,7 +58,7 @@ const MAX_ANSWER = 16_000;
 /** The answer of a summariser, if it is one. */
 export function checkSummary(answer: unknown): string | Failed {
   if (typeof answer === 'string' && answer.trim() !== '') return clipText(answer, MAX_ANSWER);
-  return { failed: `summarize answered ${answer === '' ? 'an empty text' : kindOfValue(answer)}` };
+  return { failed: `summarize answered ${typeof answer === 'string' ? 'an empty text' : kindOfValue(answer)}` };
 }
 
 export function failedBy(error: unknown): Failed {

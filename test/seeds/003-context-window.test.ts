@@ -754,6 +754,24 @@ session:
     expect(changedTurns(run, fitHistory(run, { format: chat, policy }).messages)).toEqual([3, 4, 5, 6, 7]);
   });
 
+  it('003 Configuration: max_history_tokens caps what a session renders, and the first request of a run in it', async () => {
+    const { config } = readConfig('session: { context: { max_history_tokens: 1500 } }');
+    const context = createMemorySession<ChatMessage>(sessionOptionsOf(config));
+    await context.add(...talk(60));
+    const { report } = await context.render();
+    expect([report.historyBudgetTokens, context.manager.limit.historyTokens]).toEqual([1500, 1500]);
+    expect(report.historyTokens.after).toBeLessThanOrEqual(1500);
+    const caps: number[] = [];
+    const onEvent = (event: AgentEvent): void => {
+      if (event.type === 'request') caps.push(event.report.historyBudgetTokens);
+    };
+    await runLoop({ iterations: 1, output: () => 'ok', context, onEvent });
+    await runLoop({ iterations: 0, output: () => 'ok', context, maxHistoryTokens: 900, onEvent });
+    expect(caps).toEqual([1500, expect.any(Number), 900]);
+    expect(caps[1]).toBeGreaterThan(100_000);
+    expect((await context.render({ maxHistoryTokens: 700 })).report.historyBudgetTokens).toBe(700);
+  });
+
   it('003 Configuration: palimpsest config check accepts it', async () => {
     const { code, stdout } = await palimpsest(['config', 'check', 'agent.yaml'], { readFile: async () => yaml });
     expect([code, stdout]).toEqual([0, 'agent.yaml: nothing is wrong\n']);

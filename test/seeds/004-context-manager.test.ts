@@ -264,6 +264,7 @@ describe('004 patterns established', () => {
   it.each([
     ['bash', JSON.stringify({ exit_code: 1, stdout: prose(900) }), 'exit_code=1, stdout=900 bytes'],
     ['run_shell_command', JSON.stringify({ exit_code: 0, stdout: prose(900) }), 'exit_code=0, stdout=900 bytes'],
+    ['shell', JSON.stringify({ output: prose(900), metadata: { exit_code: 0 } }), 'exit_code=0, stdout=900 bytes'],
     ['read_file', `# Title\n${'a line of the file\n'.repeat(40)}`, '41 lines, starts with: # Title'],
     ['Read', `# Title\n${'a line of the file\n'.repeat(40)}`, '41 lines, starts with: # Title'],
   ])('004 established 3: the placeholder of %s is as informative', (tool, output, about) => {

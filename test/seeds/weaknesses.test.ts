@@ -28,7 +28,8 @@ import {
   slidingWindow,
   truncateResult,
 } from '../../src/index.ts';
-import { compressedNotice, isManagerNotice } from '../../src/manager/context/notices.ts';
+import { isManagerNotice } from '../../src/laws/idempotent.ts';
+import { compressedNotice } from '../../src/manager/context/notices.ts';
 import {
   ContextManager,
   createMemorySession,

@@ -30,10 +30,11 @@ export function signsOf({ basis }: Decision, options: SignsOptions): RequestSign
     if (result.kind !== 'observation' || !read || read.isReply) continue;
     const call = callOf(segments, i, taken);
     taken.add(call);
-    const isRecall = isRecallName(result.tool ?? segments[call]?.tool ?? '');
+    const tool = result.tool ?? segments[call]?.tool ?? '';
+    const isRecall = isRecallName(tool);
     signs.results += 1;
     // A recalled text may contain a failure that was counted when it happened.
-    if (isRecall ? result.isError : failureOf({ isError: result.isError === true, text: result.text }))
+    if (isRecall ? result.isError : failureOf({ isError: result.isError === true, text: result.text, tool }))
       signs.failed += 1;
     if (isRecall) signs.recalls += 1;
     if (call >= 0 && isRepeated(segments, call)) signs.repeated += 1;

@@ -3,7 +3,6 @@ import { boundThinking } from '../../laws/bound-reasoning.ts';
 import type { Format } from '../../message.ts';
 import { badOption, defined } from '../../options.ts';
 import type { Requirement } from '../../plan/report.ts';
-import { DEFAULT_HISTORY_TOKENS } from '../budget/effective-limit.ts';
 import type { Rendered } from '../budget/render-with-budget.ts';
 import { messageWriter } from '../message-writer.ts';
 import { openCallsOf, resultsForOpen } from '../open-calls.ts';
@@ -37,7 +36,8 @@ export class AgentRun<M> {
   readonly #signal: AbortSignal;
   readonly #budget: RequestBudget<M>;
   /** Only the first request of a task is capped. Its cut stays. */
-  #maxHistoryTokens = 0;
+  /** Undefined: as in the session. */
+  #maxHistoryTokens: number | undefined = 0;
   #iterations = 0;
   #text = '';
   #usage: Usage | undefined;
@@ -83,7 +83,7 @@ export class AgentRun<M> {
 
   /** Asks and answers until there is a reason to stop. */
   async toEnd({ isResumed }: { readonly isResumed: boolean }): Promise<AgentResult<M>> {
-    this.#maxHistoryTokens = isResumed ? 0 : (this.#options.maxHistoryTokens ?? DEFAULT_HISTORY_TOKENS);
+    this.#maxHistoryTokens = isResumed ? 0 : this.#options.maxHistoryTokens;
     for (;;) {
       const stop = this.#reasonToStop();
       if (stop) return this.#end(stop);
@@ -132,7 +132,8 @@ export class AgentRun<M> {
 
   /** Sends one request and takes in the reply. */
   async #send(): Promise<Reply<M> | AgentResult<M> | Refusal<M>> {
-    const rendered = await this.#budget.render({ ...this.#overhead(), maxHistoryTokens: this.#maxHistoryTokens });
+    const history = defined({ maxHistoryTokens: this.#maxHistoryTokens });
+    const rendered = await this.#budget.render({ ...this.#overhead(), ...history });
     this.#maxHistoryTokens = 0;
     const request = this.#request(rendered);
     const { length } = request.messages;

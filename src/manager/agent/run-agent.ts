@@ -36,7 +36,7 @@ export interface AgentOptions<M> {
   /** The longest answer, in tokens. This part of the window stays free. @default 4096 */
   readonly maxOutputTokens?: number;
   /**
-   * How much of a request the conversation before this run may take; 0 for no cap. @default 20000
+   * How much of a request the conversation before this run may take; 0 for no cap. @default that of the session, else 20000
    */
   readonly maxHistoryTokens?: number;
   /** Masks old results where no session is given: a session has its own. @default breakEven() */

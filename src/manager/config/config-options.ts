@@ -34,6 +34,7 @@ export function sessionOptionsOf(config: Config) {
     compaction: session.compaction,
     recordTurns: store.record_turns,
     snapshotEvery: session.snapshot_every,
+    maxHistoryTokens: session.context?.max_history_tokens,
     maxToolResultTokens: session.context?.max_tool_result_tokens,
     toolResultTruncation: session.context?.tool_result_truncation,
     maskBatch: context.mask_batch,

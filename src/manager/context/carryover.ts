@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import { shallowCopy } from '../../formats/lens.ts';
-import { isPlaceholder, readNotice, summaryHeader } from '../../laws/idempotent.ts';
+import { isManagerNotice, isPlaceholder, readNotice, summaryHeader } from '../../laws/idempotent.ts';
 import type { AnyFormat, Format, FormatName, Segment } from '../../message.ts';
 import { checkOptions, count, func, positive } from '../../options.ts';
 import { checkedCounter, formatRule } from '../../plan/fit.ts';
@@ -15,7 +15,6 @@ import type { Counter } from '../../tokens/counter.ts';
 import { RENDER_STAGES } from '../budget/render-with-budget.ts';
 import { leadingSystem, sizeOfMessages } from '../budget/sizes.ts';
 import type { ContextSource } from './context-manager-options.ts';
-import { isManagerNotice } from './notices.ts';
 
 /** Options of `extractCarryover`. */
 export interface CarryoverOptions<M = unknown> {

@@ -32,6 +32,11 @@ export interface ContextManagerOptions<M> {
    * none
    */
   readonly maxOutputTokens?: number;
+  /**
+   * How much of a request history may take: of a session's `render`, and of the conversation before a run. 0 for all that is
+   * left. @default 20000
+   */
+  readonly maxHistoryTokens?: number;
   /** Results are masked from this share of the limit on. @default 0.7 */
   readonly softThreshold?: number;
   /** The session winds down and then restarts from this share of the limit on. @default 0.9 */
@@ -111,6 +116,7 @@ export const THRESHOLD_RULES = {
   contextLimit: positive,
   maxInputTokens: positive,
   maxOutputTokens: positive,
+  maxHistoryTokens: count,
   softThreshold: SHARE,
   hardThreshold: SHARE,
   carryoverTurns: count,

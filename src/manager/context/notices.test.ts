@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { compressedNotice, isManagerNotice, restartNotice, sessionContinuity, windDownNotice } from './notices.ts';
+import { isManagerNotice } from '../../laws/idempotent.ts';
+import { compressedNotice, restartNotice, sessionContinuity, windDownNotice } from './notices.ts';
 
 describe('notices', () => {
   it('say what was masked, in these words', () => {

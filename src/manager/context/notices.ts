@@ -27,13 +27,3 @@ export function sessionContinuity(sessionNumber: number): string {
     'files for the state you saved, and do not repeat work that is already done.',
   ].join('\n');
 }
-
-const NOTICES: readonly RegExp[] = [
-  /^\[Context compressed: \d+ observations masked this round, \d+ total, ~\d+% context reclaimed\]$/,
-  /^\[Context window \d+% full\. Please wrap up your current task .* The session will restart shortly\.\]$/,
-  /^\[Session restarted\. Session #\d+\. Previous session context was full\. .*\]$/,
-];
-
-/** Whether a text is one of these notices, to the letter. */
-export const isManagerNotice = (text: string): boolean =>
-  text.length < 300 && NOTICES.some((notice) => notice.test(text));

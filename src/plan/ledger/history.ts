@@ -1,5 +1,5 @@
 import { OpenCalls } from '../../formats/calls.ts';
-import { isNote, isPlaceholder } from '../../laws/idempotent.ts';
+import { isOurs, isPlaceholder } from '../../laws/idempotent.ts';
 import type { Format, Segment, Viewer } from '../../message.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import type { Counter } from '../../tokens/counter.ts';
@@ -186,7 +186,7 @@ export class History<M> {
   #takeUser({ text, message }: Segment, row: Turn): void {
     if (row.number === 0 && this.headNotes.read('user', text)) return;
     row.hasUser = true;
-    if (!isNote(text)) row.hasWords = true;
+    if (!isOurs(text)) row.hasWords = true;
     this.taskRow ??= row;
     this.taskMessage = Math.min(this.taskMessage, message);
     if (this.task === '' && this.taskRow === row) this.task = text;

@@ -1,4 +1,4 @@
-import { isNote } from '../../laws/idempotent.ts';
+import { isOurs } from '../../laws/idempotent.ts';
 import type { History } from './history.ts';
 import { Turn } from './rows.ts';
 
@@ -77,7 +77,7 @@ export function moveQuestion<M>(history: History<M>, { row, next, from }: Move):
 function readUsers<M>(history: History<M>, row: Turn): void {
   const users = [...history.segmentsOf(row)].filter(([{ kind }]) => kind === 'user');
   row.hasUser = users.length > 0;
-  row.hasWords = users.some(([{ text }]) => !isNote(text));
+  row.hasWords = users.some(([{ text }]) => !isOurs(text));
 }
 
 /**

@@ -40,24 +40,37 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
 function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][]): Removal[] {
   const { measure, target } = budget;
   const size = sizeOf(ledger, budget);
-  const rows: Turn[] = [];
-  // The sizes of all chosen turns except the last, whose question may stay.
-  const before: Record<Measure, number> = { tokens: 0, chars: 0, messages: 0 };
-  let last: Removal | undefined;
+  const going = new Set<Turn>();
+  const whole: Record<Measure, number> = { tokens: 0, chars: 0, messages: 0 };
+  let last: Turn | undefined;
   for (const group of groups) {
     if (last) {
-      const left = size - before[measure] - last[measure];
-      if (left + noticeSize(ledger, measure, before.messages + last.messages) <= target) break;
-      add(before, toRemoval(ledger, last.row));
+      const question = questionSize(ledger, last);
+      const left = size - whole[measure] + question[measure];
+      if (left + noticeSize(ledger, measure, whole.messages - question.messages) <= target) break;
     }
-    for (const row of group.slice(0, -1)) add(before, toRemoval(ledger, row));
-    rows.push(...group);
-    const newest = group.at(-1) as Turn;
-    last = toRemoval(ledger, newest, answeredQuestion(ledger, newest));
+    for (const row of group) {
+      going.add(row);
+      add(whole, toRemoval(ledger, row));
+    }
+    last = lastBeforeGap(ledger, last ?? (group[0] as Turn), going);
   }
   // As a repeated cut has them: the handle depends on their text.
-  const inOrder = rows.sort((a, b) => a.number - b.number);
+  const inOrder = [...going].sort((a, b) => a.number - b.number);
   return removalOf(ledger, inOrder);
+}
+
+/** The turn that goes before the first one that stays. Only its question may stay. */
+function lastBeforeGap<M>({ rows }: Ledger<M>, from: Turn, going: ReadonlySet<Turn>): Turn {
+  let last = from;
+  for (let next = rows[from.number + 1]; next && going.has(next); next = rows[next.number + 1]) last = next;
+  return last;
+}
+
+/** The size of the question at the end of a turn, which stays with its answer. */
+function questionSize<M>(ledger: Ledger<M>, row: Turn): Record<Measure, number> {
+  const from = answeredQuestion(ledger, row);
+  return { ...ledger.totals.between(from, row.to), messages: row.to - from };
 }
 
 function add(sizes: Record<Measure, number>, removal: Removal): void {

@@ -90,15 +90,16 @@ function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginal
 /** The longest subject of a call: the outcome itself needs the room. */
 const MAX_SUBJECT = 40;
 
-function outcomeOf({ tool = 'result', call, args, isError }: Result, text: string): Outcome {
+function outcomeOf({ tool, call, args, isError }: Result, text: string): Outcome {
+  const name = tool ?? 'result';
   // The agent's own words about a call are not its outcome.
   const subject = call?.isProse ? '' : quote(subjectOf(args), MAX_SUBJECT);
-  const about = `${tool} ${subject}`.trim();
+  const about = `${name} ${subject}`.trim();
   if (isPlaceholder(text)) {
     const said = /^\[(.+ (?:failed|\d+ lines?)[^·]*?) ?(?:·.*)?\]$/.exec(text)?.[1];
     return { line: said ?? about, failed: isError || / failed\b/.test(said ?? '') };
   }
-  const failure = failureOf({ isError, text });
-  if (failure) return { line: `${tool} failed: ${failure.line}`, failed: true };
+  const failure = failureOf({ isError, text, tool });
+  if (failure) return { line: `${name} failed: ${failure.line}`, failed: true };
   return { line: `${about}: ${text}`, failed: false };
 }

@@ -1,4 +1,4 @@
-import { given } from '../../../options.ts';
+import { defined, given } from '../../../options.ts';
 import type { Cut } from '../../../plan/held-cut.ts';
 import type { Hidden } from '../../../plan/ledger/hidden.ts';
 import { askForSummary } from '../../../store/summary-log.ts';
@@ -38,9 +38,9 @@ export class RequestRenderer<M> {
     const before = conversation.facts.cut;
     const first = conversation.keyAt(0) ?? null;
     const { format, counter } = parts.conversation;
-    const { recall } = parts.manager;
+    const { recall, maxHistoryTokens } = parts.manager;
     const conversationMessages = conversation.conversationMessages();
-    const limits = limitsOf(limit, budget);
+    const limits = { ...limitsOf(limit, budget), ...defined({ maxHistoryTokens }) };
     const rendered = await this.#render({ ...limits, counter, recall, conversationMessages, ...budget, format });
     await this.#session.storeHidden(rendered.hidden);
     this.#sentAt = parts.now();
