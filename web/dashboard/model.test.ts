@@ -175,6 +175,13 @@ describe('the lines of the plots', () => {
     ]);
   });
 
+  it('leave out the sizes of requests that failed, which have none', () => {
+    const none = { tokens: 0, cached: 0, written: 0 };
+    const failed = receipt({ request: 8, status: 529, sent: none, without: none });
+    const sizes = sizePoints([receipt({ request: 7 }), failed, receipt({ request: 9 })]);
+    expect(sizes.map(({ request }) => request)).toEqual([7, 9]);
+  });
+
   it('add up in dollars where every request has a price', () => {
     const money = { sent: 1, without: 3, output: 9 };
     const priced = receipts.map((one) => ({ ...one, money }));

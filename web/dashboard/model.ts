@@ -209,13 +209,15 @@ function stillOf(receipt: Receipt, before: Receipt | undefined): MaskingEvent[] 
   return [{ receipt, kind: 'still', title: act === 'off' ? 'Not edited' : 'Passed through', detail: '' }];
 }
 
-/** The size of each request. */
+/** The size of each request. Requests that failed have none: a provider counts and bills nothing for them. */
 export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
-  return receipts.map((receipt) => ({
-    ...pointOf(receipt),
-    sent: receipt.sent.tokens,
-    without: receipt.without.tokens,
-  }));
+  return receipts
+    .filter(({ sent, without }) => sent.tokens > 0 || without.tokens > 0)
+    .map((receipt) => ({
+      ...pointOf(receipt),
+      sent: receipt.sent.tokens,
+      without: receipt.without.tokens,
+    }));
 }
 
 /** The cost of the prompts of all requests up to each: in dollars if each has a price, otherwise in tokens at the base price. */
