@@ -71,7 +71,8 @@ export class RecordFiles {
       if (startOf(day + 1) <= since || startOf(day) >= until) continue;
       for await (const line of linesIn(this.#pathOf(day))) {
         const record = recordIn(line);
-        if (record && isInRange(record, range)) yield record;
+        if (!record) range.onDamaged?.();
+        else if (isInRange(record, range)) yield record;
       }
     }
   }
