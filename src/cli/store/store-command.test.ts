@@ -41,6 +41,19 @@ describe('palimpsest store', () => {
     expect(stdout).toMatch(/^on disk {2}[\d.]+ KB, [\d.]+ times the text$/m);
   });
 
+  it('stats names what a gateway recorded for itself apart', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'palimpsest-store-own-'));
+    const opened = await openStore({ path: own, mode: 'write' });
+    await opened.put('what a tool said', { session: 'g-one', turn: 1 });
+    for (const session of ['ge-one', 'ga-one', 'gl-one']) await opened.put(`{"of":"${session}"}`, { session });
+    await opened.close();
+    const { stdout } = await palimpsest(['store', 'stats', '--store', own]);
+    expect(stdout).toContain('holds    1 text of 1 session, 0 turns\ntext     16 bytes\ngateway  3 events of its own');
+    const json = JSON.parse((await palimpsest(['store', 'stats', '--store', own, '--json'])).stdout);
+    expect(json).toMatchObject({ texts: 4, sessions: 4, gateway: { texts: 3, sessions: 3, textBytes: 45 } });
+    rmSync(own, { recursive: true });
+  });
+
   it('stats --json says the same to programs', async () => {
     const { stdout } = await store('stats', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
