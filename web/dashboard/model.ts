@@ -94,7 +94,7 @@ export interface Figure {
 }
 
 export function figuresOf(totals: Totals): readonly Figure[] {
-  const { tokensIn, tokensSent, cached, written, masked, shaped, refused, requests, overheadMs } = totals;
+  const { tokensIn, tokensSent, cached, written, masked, shaped, refused, failed, requests, overheadMs } = totals;
   const tokens = { without: tokensIn, sent: tokensSent };
   const input = inputCostOf(totals);
   return [
@@ -114,7 +114,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Requests',
       value: formatTokens(requests),
-      of: `in ${formatPlural(totals.conversations, 'conversation')}, ${refused === 0 ? 'none' : formatTokens(refused)} refused`,
+      of: `in ${formatPlural(totals.conversations, 'conversation')}, ${refused === 0 ? 'none' : formatTokens(refused)} refused${failed > 0 ? `, ${formatTokens(failed)} failed` : ''}`,
     },
     {
       name: 'Results masked',

@@ -3,6 +3,7 @@ import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { RequestRecord } from '../../report/request-record.ts';
+import { counted } from '../../text.ts';
 import { dayOf, isInRange, type RemovedRecords, startOf } from '../request-records.ts';
 import type { Problem, RecordRange } from '../store.ts';
 import { nodeDisk } from './disk.ts';
@@ -155,7 +156,7 @@ export class RecordFiles {
       const damaged = await this.#damagedIn(day);
       if (damaged > 0)
         problems.push({
-          what: `${damaged} of the records of requests on ${dateOf(day)} are damaged`,
+          what: `${counted(damaged, 'record')} of requests on ${dateOf(day)} ${damaged === 1 ? 'is' : 'are'} damaged`,
           remedy: 'palimpsest store gc --repair gives them up; all others are read',
         });
     }
