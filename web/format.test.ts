@@ -5,6 +5,7 @@ import {
   formatBytes,
   formatChange,
   formatCount,
+  formatExactShare,
   formatMs,
   formatPath,
   formatPlural,
@@ -51,6 +52,7 @@ describe('numbers on a page', () => {
 
   it('tell a share, a rate and a count', () => {
     expect(read(formatShare(0.714))).toBe('71 %');
+    expect([0.4, 0.005, 1, 0.07].map(formatExactShare).map(read)).toEqual(['40 %', '0.5 %', '100 %', '7 %']);
     expect(formatRate(5.61)).toBe('5.6');
     expect(formatCount(10_577)).toBe('10,577');
   });

@@ -37,6 +37,11 @@ export function formatShare(share: number | null | undefined): string {
   return isNumber(share) ? `${signed(whole.format(share * 100))}${THIN}%` : NOTHING;
 }
 
+/** A share as someone set it: 0.4 is 40 %, 0.005 is 0.5 %. */
+export function formatExactShare(share: number): string {
+  return `${Number((share * 100).toPrecision(6))}${THIN}%`;
+}
+
 /** 5.6 */
 export function formatRate(rate: number | null | undefined): string {
   return isNumber(rate) ? signed(tenths.format(rate)) : NOTHING;

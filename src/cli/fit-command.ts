@@ -36,7 +36,8 @@ Options:
                        ai-sdk, langchain, openai-agents, ollama,
                        bedrock-converse, pi (default: detected)
   --store <place>      store hidden texts before anything is written: a folder,
-                       or a postgres:// address; implies --recall
+                       or a postgres:// address; implies --recall. Only hidden
+                       texts are stored, no turns
   --session <id>       with --store: under which session (default: from the
                        messages before the first reply)
   --recall             placeholders show the handle of the hidden text; without

@@ -36,7 +36,10 @@ describe('errors on the command line are in its own words', () => {
     const path = join(folder, 'held');
     const store = await openStore({ path });
     const { code, stderr } = await palimpsest(['fit', 'x.json', '--store', path], { readFile: async () => messages });
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/holds it; stop that process\n$/)]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/holds it; stop that process, or name another store\n$/)]);
+    expect(stderr).toContain(
+      `Expected to open the store in ${join(path, 'default')} for writing but process ${process.pid}`,
+    );
     await store.close();
   });
 });

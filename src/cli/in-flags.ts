@@ -5,7 +5,7 @@ export function inFlags(message: string): string {
     .replace(/\b(?:createGateway|serve) option (\w+)/g, (_, name: string) => SETTINGS[name] ?? `option ${kebab(name)}`)
     .replace(/\bmaxChars\b/, '--max-chars')
     .replace(/\braise maxTokens\b/, 'raise --max-tokens')
-    .replace(", or open with mode 'read'", '');
+    .replace(", or open with mode 'read'", ', or name another store');
 }
 
 /** Gateway options without a flag, or with a flag of another name. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -58,6 +58,21 @@ describe('palimpsest report', () => {
     expect(found.headline.verdict).toBe('saves');
     expect(found.unit).toBe('dollars');
     expect(stdout).not.toMatch(/"s7000021/);
+  });
+
+  it('says that damaged records are in no figure, and where to look', async () => {
+    const path = join(folder, 'damaged');
+    await fill(path, traffic(0.1));
+    const [day = ''] = readdirSync(join(path, 'default', 'records')).sort();
+    const file = join(path, 'default', 'records', day);
+    const bytes = readFileSync(file);
+    bytes[20] = (bytes[20] ?? 0) ^ 1;
+    bytes[bytes.lastIndexOf(10, -2) + 20] = 0;
+    writeFileSync(file, bytes);
+    const { stdout } = await report(path, ...UNTIL);
+    expect(stdout).toContain('2 damaged records of requests are in no figure: palimpsest store verify says where.');
+    expect(JSON.parse((await report(path, ...UNTIL, '--json')).stdout).damagedRecords).toBe(2);
+    expect((await report(path, ...UNTIL, '--since', '2026-11-10')).stdout).not.toContain('damaged');
   });
 
   it('counts only sessions that began in the range', async () => {

@@ -6,7 +6,7 @@ import { dollarsAt, subscriptionWindows } from '../report/dollars.ts';
 import type { Report } from '../report/report.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import type { Range } from '../report/sessions.ts';
-import type { Store } from '../store/store.ts';
+import type { RecordRange, Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
@@ -72,13 +72,15 @@ export async function run(args: readonly string[], io: Io, now = Date.now()): Pr
 async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {
   const book = await priceBook(values, io);
   return withRunStores({ path: storePath(values.store, io), tenant: values.tenant }, async (stores) => {
-    const lead = { since: Math.max(0, range.since - LEAD_MS), until: range.until };
+    let damaged = 0;
+    const onDamaged = (): void => void damaged++;
+    const lead = { since: Math.max(0, range.since - LEAD_MS), until: range.until, onDamaged };
     const pricing = { dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) };
-    return buildReport(recordsIn(stores, lead), { range, ...pricing });
+    return buildReport(recordsIn(stores, lead), { range, countDamaged: () => damaged, ...pricing });
   });
 }
 
-async function* recordsIn(stores: readonly Store[], range: Range): AsyncGenerator<RequestRecord> {
+async function* recordsIn(stores: readonly Store[], range: RecordRange): AsyncGenerator<RequestRecord> {
   for (const store of stores) {
     if (!store.records) throw new PalimpsestError('BAD_INPUT', 'this store keeps no records of requests');
     yield* store.records(range);

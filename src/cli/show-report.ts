@@ -2,6 +2,7 @@ import type { EstimateError, Report } from '../report/report.ts';
 import {
   ARM_TITLES,
   cost,
+  damagedWords,
   leftOutWords,
   levelWords,
   lookWords,
@@ -81,13 +82,15 @@ function harmLines({ harm, savings, unit, alpha }: Report): string[] {
   ];
 }
 
-function noteLines({ estimate, leftOut, savings, alpha, range, headline }: Report): string[] {
+function noteLines(report: Report): string[] {
+  const { estimate, leftOut, savings, alpha, range, headline, damagedRecords = 0 } = report;
   // Where nothing is left to report on, the headline says why, except for the kinds of sessions that cannot be compared.
   const isTold = headline.verdict === 'nothing' && leftOut.beganBefore + leftOut.severalArms === 0;
   const left = isTold ? [] : leftOutWords(leftOut);
   return [
     ...(estimate && savings ? [estimateWords(estimate)] : []),
     ...(left.length > 0 ? [`Left out: ${left.join('; ')}.`] : []),
+    ...(damagedRecords > 0 ? [damagedWords(damagedRecords)] : []),
     ...(savings ? [`Intervals hold at ${percent(1 - alpha)}, ${lookWords(range)}.`] : []),
   ];
 }

@@ -7,6 +7,8 @@ import { createSessionReader, isCompared, type Pricing, type Range, type Session
 
 export interface ReportOptions extends Pricing {
   readonly range: Range;
+  /** The number of damaged records that the store left out, once all others are read. */
+  readonly countDamaged?: () => number;
 }
 
 /** The confidence of all intervals is 95 %. */
@@ -23,10 +25,11 @@ const ARMS: readonly Arm[] = ['treated', 'held-out', 'shadow'];
 /** Compares the arms. The records may come in any order. */
 export async function buildReport(
   records: Iterable<RequestRecord> | AsyncIterable<RequestRecord>,
-  { range, ...pricing }: ReportOptions,
+  { range, countDamaged = () => 0, ...pricing }: ReportOptions,
 ): Promise<Report> {
   const reader = createSessionReader(range, pricing);
   for await (const record of records) reader.add(record);
+  const damagedRecords = countDamaged();
   const { sessions, ...read } = reader.read();
   const [treated = [], heldOut = []] = ARMS.map((arm) => sessions.filter((session) => session.arm === arm));
   const arms = ARMS.flatMap((arm) => armFigures(arm, sessions));
@@ -37,6 +40,7 @@ export async function buildReport(
     ...{ range, alpha: ALPHA, arms, harm, ...read },
     ...(savings ? { savings } : {}),
     ...(estimate ? { estimate } : {}),
+    ...(damagedRecords > 0 ? { damagedRecords } : {}),
   };
   return { ...figures, headline: headlineOf(figures) };
 }

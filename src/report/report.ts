@@ -24,6 +24,8 @@ export interface Report {
   /** How far the gateway's estimate of the cost without masks is off in the held-out arm, where that cost was billed. */
   readonly estimate?: EstimateError;
   readonly leftOut: LeftOut;
+  /** Damaged records of requests, which are in no figure. Absent if there are none. */
+  readonly damagedRecords?: number;
 }
 
 export type Verdict =

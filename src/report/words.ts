@@ -122,6 +122,10 @@ export const lookWords = ({ isMoving = false }: Range): string =>
     ? 'for one look only; for daily looks, take a fixed start (palimpsest report --since 2026-11-01)'
     : 'however often you look while sessions arrive';
 
+/** Damaged records of requests, and how to look at them. */
+export const damagedWords = (records: number): string =>
+  `${counted(records, 'damaged record')} of requests ${records === 1 ? 'is' : 'are'} in no figure: palimpsest store verify says where.`;
+
 /** The sessions and requests that are not compared, each with its reason. */
 export function leftOutWords(leftOut: LeftOut): string[] {
   const words: readonly (readonly [number, string, string])[] = [

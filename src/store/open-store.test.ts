@@ -21,6 +21,14 @@ describe('openStore', () => {
     },
   );
 
+  it.each(['write', 'read'] as const)('for mode %s refuses an address without showing its password', async (mode) => {
+    const opened = openStore({ path: 'postgres://me:secret@db.example/agents', mode });
+    await expect(opened).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/^Expected openStore option path .* found postgres:\/\/…; createPostgresStore /),
+    });
+  });
+
   it.each(['write', 'read'] as const)('for mode %s says of a path that cannot be a folder what it is', async (mode) => {
     const file = join(root, 'file');
     writeFileSync(file, '');

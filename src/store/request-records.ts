@@ -1,4 +1,4 @@
-import { badOption, checkOptions, rule } from '../options.ts';
+import { badOption, checkOptions, func, rule } from '../options.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import { sessionOf } from './access.ts';
 import type { Removable } from './prune.ts';
@@ -46,7 +46,7 @@ export function checkRecords(records: readonly RequestRecord[]): void {
 }
 
 export function checkRange(range: RecordRange): void {
-  checkOptions('records', range, { since: time, until: time });
+  checkOptions('records', range, { since: time, until: time, onDamaged: func });
 }
 
 const time = rule('a time in ms since 1970', (value) => Number.isFinite(value) && Number(value) >= 0);

@@ -70,6 +70,8 @@ export interface RecordRange {
   readonly since?: number;
   /** The moment after the last. @default now */
   readonly until?: number;
+  /** Called for each damaged record of these days. It is left out. @default none */
+  readonly onDamaged?: () => void;
 }
 
 /** Where and how to search. */

@@ -325,12 +325,35 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await look('money-subscription');
   });
 
+  it('opens the report beside an open conversation, and goes back', async () => {
+    await gateway.play({ task: 'One', requests: 2 });
+    await open();
+    await until(() => heading().count()).toBe(1);
+    await page.getByRole('link', { name: 'Report' }).click();
+    await panel('Report').waitFor();
+    await page.waitForTimeout(300);
+    expect(new URL(page.url()).hash).toBe('#/report');
+    await page.getByRole('link', { name: 'Conversations' }).click();
+    await until(() => heading().textContent()).toBe('One');
+  });
+
+  it('keeps the reasons of requests on a few lines', async () => {
+    await gateway.play(PARSER);
+    await open();
+    const row = panel('Requests').locator('tbody tr').first();
+    await row.waitFor();
+    expect((await row.boundingBox())?.height).toBeLessThan(60);
+  });
+
   it('shows the settings in force', async () => {
+    await gateway.close();
+    gateway = await startSampleGateway({ holdout: 0.4 });
     await gateway.play({ task: 'One', requests: 2 });
     await open();
     await page.getByRole('button', { name: 'Settings' }).click();
     const facts = await page.getByRole('dialog').locator('.pairs > div').allTextContents();
     expect(facts).toEqual(expect.arrayContaining(['policybreak-even', 'boundThinkingopt-in', 'storememory']));
+    expect(facts.map((fact) => fact.replace('\u202f', ' '))).toContain('holdout40 %');
     await look('settings');
   });
 

@@ -4,6 +4,7 @@ import {
   ARM_TITLES,
   cost,
   costRange,
+  damagedWords,
   leftOutWords,
   lookWords,
   measureChangeWords,
@@ -215,9 +216,9 @@ function HarmBar({ measure, change }: { readonly measure: HarmMeasure; readonly 
   return <IntervalBar interval={change} reach={reach} label={label} isMoreGood={false} />;
 }
 
-function Trust({ report: { estimate, savings, leftOut } }: { readonly report: Report }) {
+function Trust({ report: { estimate, savings, leftOut, damagedRecords = 0 } }: { readonly report: Report }) {
   const left = leftOutWords(leftOut);
-  if (!(estimate && savings) && left.length === 0) return null;
+  if (!(estimate && savings) && left.length === 0 && damagedRecords === 0) return null;
   return (
     <Panel title="How far to trust it">
       {estimate && savings && (
@@ -229,6 +230,7 @@ function Trust({ report: { estimate, savings, leftOut } }: { readonly report: Re
         </p>
       )}
       {left.length > 0 && <p>Left out: {left.join('; ')}.</p>}
+      {damagedRecords > 0 && <p>{damagedWords(damagedRecords)}</p>}
     </Panel>
   );
 }

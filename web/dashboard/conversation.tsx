@@ -135,6 +135,7 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   return useMemo(() => {
     const isPart = (receipts[0]?.request ?? 1) > 1;
     const since = isPart ? `, from request ${receipts[0]?.request} on` : '';
+    const sizes = sizePoints(receipts);
     const { points, isInDollars } = costPoints(receipts);
     const isEstimated = receipts.some(({ estimated }) => estimated);
     return (
@@ -142,9 +143,9 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
         <Panel
           title="Context"
           note={`Tokens in each request.${isEstimated ? ' Where the provider counted nothing, an estimate.' : ''}`}
-          empty={receipts.length === 0 && 'No request yet.'}
+          empty={sizes.length === 0 && (receipts.length === 0 ? 'No request yet.' : 'No request was answered.')}
         >
-          <SentPlot label="Tokens of each request, sent and not sent" names={SIZE} points={sizePoints(receipts)} />
+          <SentPlot label="Tokens of each request, sent and not sent" names={SIZE} points={sizes} />
         </Panel>
         <Panel
           title="Cost so far"

@@ -45,6 +45,7 @@ describe('figuresOf', () => {
     masked: 57,
     shaped: 12,
     refused: 0,
+    failed: 0,
     overheadMs: { median: 0.8, p99: 3.1 },
   };
 
@@ -54,6 +55,7 @@ describe('figuresOf', () => {
     expect(shown[3]).toBe('Tokens sent: -0.25 1,500k of the 2,000k that came in');
     expect(shown[4]).toBe('From the cache: 80 % of the 1,500k tokens that were sent');
     expect(shown[5]).toBe('Requests: 312 in 4 conversations, none refused');
+    expect(figuresOf({ ...totals, refused: 1, failed: 6 })[5]?.of).toBe('in 4 conversations, 1 refused, 6 failed');
   });
 
   it('shows dollars where prices are known, and says of how many requests', () => {
@@ -173,6 +175,13 @@ describe('the lines of the plots', () => {
       [10, 10],
       [15, 30],
     ]);
+  });
+
+  it('leave out the sizes of requests that failed, which have none', () => {
+    const none = { tokens: 0, cached: 0, written: 0 };
+    const failed = receipt({ request: 8, status: 529, sent: none, without: none });
+    const sizes = sizePoints([receipt({ request: 7 }), failed, receipt({ request: 9 })]);
+    expect(sizes.map(({ request }) => request)).toEqual([7, 9]);
   });
 
   it('add up in dollars where every request has a price', () => {

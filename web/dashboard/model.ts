@@ -94,7 +94,7 @@ export interface Figure {
 }
 
 export function figuresOf(totals: Totals): readonly Figure[] {
-  const { tokensIn, tokensSent, cached, written, masked, shaped, refused, requests, overheadMs } = totals;
+  const { tokensIn, tokensSent, cached, written, masked, shaped, refused, failed, requests, overheadMs } = totals;
   const tokens = { without: tokensIn, sent: tokensSent };
   const input = inputCostOf(totals);
   return [
@@ -114,7 +114,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Requests',
       value: formatTokens(requests),
-      of: `in ${formatPlural(totals.conversations, 'conversation')}, ${refused === 0 ? 'none' : formatTokens(refused)} refused`,
+      of: `in ${formatPlural(totals.conversations, 'conversation')}, ${refused === 0 ? 'none' : formatTokens(refused)} refused${failed > 0 ? `, ${formatTokens(failed)} failed` : ''}`,
     },
     {
       name: 'Results masked',
@@ -209,13 +209,15 @@ function stillOf(receipt: Receipt, before: Receipt | undefined): MaskingEvent[] 
   return [{ receipt, kind: 'still', title: act === 'off' ? 'Not edited' : 'Passed through', detail: '' }];
 }
 
-/** The size of each request. */
+/** The size of each request. Requests that failed have none: a provider counts and bills nothing for them. */
 export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
-  return receipts.map((receipt) => ({
-    ...pointOf(receipt),
-    sent: receipt.sent.tokens,
-    without: receipt.without.tokens,
-  }));
+  return receipts
+    .filter(({ sent, without }) => sent.tokens > 0 || without.tokens > 0)
+    .map((receipt) => ({
+      ...pointOf(receipt),
+      sent: receipt.sent.tokens,
+      without: receipt.without.tokens,
+    }));
 }
 
 /** The cost of the prompts of all requests up to each: in dollars if each has a price, otherwise in tokens at the base price. */

@@ -8,7 +8,7 @@ import { Figures } from './figures.tsx';
 import { createGatewayApi } from './gateway-api.ts';
 import { useIsWide, useWatch } from './hooks.ts';
 import { ReportView } from './report-view.tsx';
-import { addressOf, HOME, REPORT, useChosen, useIsReport } from './route.ts';
+import { addressOf, HOME, REPORT, useRoute } from './route.ts';
 import { noSearch, SearchField } from './search-field.tsx';
 import { SearchResults } from './search-results.tsx';
 import { Settings } from './settings.tsx';
@@ -24,8 +24,7 @@ export function Overview({ token, onRefused }: OverviewProps) {
   const [state, watch] = useWatch(api);
   const [search, setSearch] = useState(noSearch);
   const field = useRef<HTMLInputElement>(null);
-  const chosen = useChosen();
-  const isReport = useIsReport();
+  const { chosen, isReport } = useRoute();
   const isWide = useIsWide();
   const { connection, status, conversations, opened } = state;
   const first = conversations[0]?.id;

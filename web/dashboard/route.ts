@@ -11,23 +11,28 @@ export const HOME = '#/';
 /** The address of the report. */
 export const REPORT = '#/report';
 
-/** The conversation that the address names: back and forward work, and so does a reload. */
-export const useChosen = (): string | undefined => useAddress(idInAddress);
+/** What the page shows. */
+export interface Route {
+  readonly isReport: boolean;
+  /** The conversation that the address names. */
+  readonly chosen: string | undefined;
+}
 
-export const useIsReport = (): boolean => useAddress(() => location.hash === REPORT);
-
-function useAddress<Value>(read: () => Value): Value {
-  const [value, setValue] = useState(read);
+/**
+ * The route of the address: back and forward work, and so does a reload. It is one state, because Preact may render between two
+ * listeners of the same event.
+ */
+export function useRoute(): Route {
+  const [hash, setHash] = useState(location.hash);
   useEffect(() => {
-    const onHash = (): void => setValue(read());
+    const onHash = (): void => setHash(location.hash);
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);
   }, []);
-  return value;
+  return { isReport: hash === REPORT, chosen: conversationIn(hash) };
 }
 
-function idInAddress(): string | undefined {
-  const { hash } = location;
+function conversationIn(hash: string): string | undefined {
   if (!hash.startsWith(PREFIX) || hash.length === PREFIX.length) return undefined;
   try {
     return decodeURIComponent(hash.slice(PREFIX.length));

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { Status } from '../../src/gateway/receipts/receipt.ts';
 import { Moment } from '../components/moment.tsx';
-import { formatCount } from '../format.ts';
+import { formatCount, formatExactShare } from '../format.ts';
 
 const KEYS = [
   ['↑ ↓ Home End', 'move in the list of conversations'],
@@ -75,5 +75,6 @@ function factsOf({ version, startedAt, settings, store }: Status): readonly Fact
 
 const show = (value: string | number | boolean): string => {
   if (typeof value === 'boolean') return value ? 'on' : 'off';
-  return typeof value === 'number' ? formatCount(value) : value || '–';
+  if (typeof value === 'string') return value || '–';
+  return value <= 1 ? formatExactShare(value) : formatCount(value);
 };

@@ -18,12 +18,18 @@ export function showReceipt(totals: Totals, { store, tenant, isUsual }: Place): 
   const where = `${isUsual ? '' : ` --store ${store}`}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
   return `
 palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
-  sent      ${counted(tokensSent, 'input token')}, ${grouped(Math.round(cached))} of them read from the provider's cache
+${showFailed(totals)}  sent      ${counted(tokensSent, 'input token')}, ${grouped(Math.round(cached))} of them read from the provider's cache
 ${showSpent(totals)}${showWindow(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}${showUnsent(totals)}
   saved     ${showSaved(totals)}
   later     ${masked === 0 ? '' : `npx palimpsest recall <handle>${where}, `}npx palimpsest report${where}
 `;
 }
+
+/** The agent shows the provider's own words; here they only explain why there are no figures. */
+const showFailed = ({ failed, requests }: Totals): string =>
+  failed === 0
+    ? ''
+    : `  failed    ${failed === requests ? 'all of them' : counted(failed, 'request')}: no answer from the provider, or an error\n`;
 
 /** Requests of a session that is held out or in shadow. */
 const showUnsent = ({ unsent: { requests } }: Totals): string =>
@@ -49,13 +55,16 @@ see docs/agents.
 `;
 
 /** The estimate of the receipts: the cost without the gateway is never billed. */
-function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money, unsent }: Totals): string {
+function showSaved(totals: Totals): string {
+  const { cost, tokensIn, tokensSent, money, unsent, failed, requests } = totals;
+  const { without, sent } = cost;
   const { billed, estimated } = money;
   const saved = without - sent;
   const share = `${Math.abs((saved / without) * 100).toFixed(saved / without < 0.1 ? 1 : 0)} %`;
   const fewer = `${grouped(Math.round(tokensIn - tokensSent))} tokens fewer were sent`;
   if (Math.abs(saved) < 0.5 && unsent.requests > 0)
     return `nothing: masks would have left out ${counted(Math.round(unsent.tokens), 'input token')} (estimate)`;
+  if (failed === requests) return 'nothing: no request was answered';
   if (Math.abs(saved) < 0.5) return 'nothing yet: masking pays in longer sessions';
   if (saved < 0)
     return `nothing yet: ${fewer}, but input cost ${share} more, since the cache was written again (estimate)`;

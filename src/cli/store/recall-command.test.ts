@@ -71,6 +71,7 @@ describe('palimpsest recall', () => {
     const { code, stdout, stderr } = await recalled(`p_${'a'.repeat(26)}`);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^palimpsest recall: .*p_a{26}/);
+    expect(stderr).toContain(`; looked in ${path}: --store or $PALIMPSEST_STORE names another store`);
   });
 
   it('--tenant is whose text it is, and a handle that is not found elsewhere names the tenants', async () => {

@@ -1,16 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import { showBytes, showGc, showProblems, showStats, sumOf } from './show-store.ts';
 
+const gateway = { sessions: 0, texts: 0, textBytes: 0 };
+
 describe('showStats', () => {
   it('leaves out what the store does not know', () => {
-    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 0, sessions: 1200, textBytes: 0 } as const;
+    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 0, sessions: 1200, textBytes: 0, gateway } as const;
     expect(showStats(stats, { where: 'db', tenant: 'default' })).toBe(
       'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\nkeeps    everything\n',
     );
   });
 
+  it('names the events of a gateway apart', () => {
+    const stats = { kind: 'embedded', texts: 9, turns: 0, notes: 0, sessions: 5, textBytes: 5000 } as const;
+    const own = { sessions: 3, texts: 7, textBytes: 700 };
+    expect(showStats({ ...stats, gateway: own }, { where: 'x', tenant: 'default' })).toContain(
+      `holds    2 texts of 2 sessions, 0 turns
+text     4.3 KB
+gateway  7 events of its own, such as masks that were sent: 700 bytes
+`,
+    );
+  });
+
   it('counts notes where there are any', () => {
-    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 1, sessions: 1, textBytes: 0 } as const;
+    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 1, sessions: 1, textBytes: 0, gateway } as const;
     expect(showStats(stats, { where: 'db', tenant: 'default' })).toContain('1 text of 1 session, 0 turns, 1 note\n');
     const sum = sumOf([stats, { ...stats, notes: 2 }]);
     expect(sum?.notes).toBe(3);
@@ -25,6 +38,7 @@ describe('showStats', () => {
       sessions: 1,
       textBytes: 1e6,
       diskBytes: 2e6,
+      gateway,
     } as const;
     expect(showStats({ ...stats, deadBytes: 5e5 }, { where: 'x', tenant: 'default' })).toContain(
       'on disk  2.0 MB, 2.00 times the text\nto free  500.0 KB (25 %); palimpsest store gc\n',
@@ -42,6 +56,7 @@ describe('showStats of a store with times', () => {
     sessions: 1,
     textBytes: 9e6,
     weekBytes: 7e6,
+    gateway,
   } as const;
   const [oldestAt, newestAt] = [Date.UTC(2026, 0, 1), Date.UTC(2026, 1, 1, 12)];
 

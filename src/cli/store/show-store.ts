@@ -1,5 +1,6 @@
 import type { GcReport, Problem, PruneReport, Removed, StoreStats } from '../../store/store.ts';
 import { counted, grouped } from '../../text.ts';
+import { type GatewayEvents, type GatewayStats, withoutEvents } from './gateway-events.ts';
 import type { Retention } from './retention.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
@@ -13,8 +14,8 @@ export interface Shown {
 }
 
 /** The content of a store at a glance. */
-export function showStats(stats: StoreStats, { where, tenant, retention }: Shown): string {
-  const { kind, texts, sessions, turns, notes, records = 0, textBytes, diskBytes, deadBytes } = stats;
+export function showStats(stats: GatewayStats, { where, tenant, retention }: Shown): string {
+  const { kind, texts, sessions, turns, notes, records = 0, textBytes, diskBytes, deadBytes } = withoutEvents(stats);
   const others = [
     ...(notes > 0 ? [counted(notes, 'note')] : []),
     ...(records > 0 ? [`${counted(records, 'record')} of requests`] : []),
@@ -26,12 +27,18 @@ export function showStats(stats: StoreStats, { where, tenant, retention }: Shown
       [`${counted(texts, 'text')} of ${counted(sessions, 'session')}`, counted(turns, 'turn'), ...others].join(', '),
     ],
     ['text', showBytes(textBytes)],
+    ...eventRows(stats.gateway),
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
     ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
     ...ageRows(stats),
     ['keeps', showRetention(retention)],
   ];
   return `${rows.map(([name = '', value]) => `${name.padEnd(8)} ${value}`).join('\n')}\n`;
+}
+
+function eventRows({ texts, textBytes }: GatewayEvents): string[][] {
+  if (texts === 0) return [];
+  return [['gateway', `${counted(texts, 'event')} of its own, such as masks that were sent: ${showBytes(textBytes)}`]];
 }
 
 function ageRows({ oldestAt, newestAt, weekBytes = 0 }: StoreStats): string[][] {

@@ -41,6 +41,41 @@ describe('palimpsest store', () => {
     expect(stdout).toMatch(/^on disk {2}[\d.]+ KB, [\d.]+ times the text$/m);
   });
 
+  it.each(['stats', 'verify', 'export', 'gc'])('%s of a file says that it is no folder', async (action) => {
+    const file = join(path, 'default', 'current');
+    expect(await palimpsest(['store', action, '--store', file])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `palimpsest store: Expected stores in the folder ${file} but found: a file; name a folder that you may read with --store or $PALIMPSEST_STORE\n`,
+    });
+  });
+
+  it('takes no address of another database, and makes no folder of that name', async () => {
+    const readFile = async (file: string) => (file === 'x.json' ? '[]' : '');
+    const at = 'mysql://me:secret@db.example/agents';
+    for (const args of [['store', 'stats'], ['recall', handle], ['report'], ['fit', 'x.json']]) {
+      const { code, stderr } = await palimpsest([...args, '--store', at], { readFile });
+      expect([code, stderr]).toEqual([
+        2,
+        `palimpsest ${args[0]}: expected the store to be a folder or a postgres:// address but found mysql://…\nTry: palimpsest ${args[0]} --help\n`,
+      ]);
+    }
+    expect(existsSync('mysql:')).toBe(false);
+  });
+
+  it('stats names what a gateway recorded for itself apart', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'palimpsest-store-own-'));
+    const opened = await openStore({ path: own, mode: 'write' });
+    await opened.put('what a tool said', { session: 'g-one', turn: 1 });
+    for (const session of ['ge-one', 'ga-one', 'gl-one']) await opened.put(`{"of":"${session}"}`, { session });
+    await opened.close();
+    const { stdout } = await palimpsest(['store', 'stats', '--store', own]);
+    expect(stdout).toContain('holds    1 text of 1 session, 0 turns\ntext     16 bytes\ngateway  3 events of its own');
+    const json = JSON.parse((await palimpsest(['store', 'stats', '--store', own, '--json'])).stdout);
+    expect(json).toMatchObject({ texts: 4, sessions: 4, gateway: { texts: 3, sessions: 3, textBytes: 45 } });
+    rmSync(own, { recursive: true });
+  });
+
   it('stats --json says the same to programs', async () => {
     const { stdout } = await store('stats', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
@@ -293,7 +328,10 @@ describe('palimpsest store', () => {
     const loop = join(path, 'loop');
     symlinkSync(loop, loop);
     const { code, stderr } = await palimpsest(['store', 'stats', '--store', loop]);
-    expect([code, stderr]).toEqual([1, expect.stringMatching(/^palimpsest store: ELOOP: .*\n$/)]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^palimpsest store: Expected .* folder \S+loop but found: ELOOP: .*\n$/),
+    ]);
   });
 
   it('--help fits a screen', async () => {

@@ -3,6 +3,7 @@ import { type Io, UsageError } from '../io.ts';
 import { hintFor, parseOptions } from '../parse-options.ts';
 import { readServeConfig } from '../serve/serve-config.ts';
 import { findSession } from './find-session.ts';
+import { statsOf, sumOfEvents } from './gateway-events.ts';
 import { type Retention, readAge, readRetention, retentionOf } from './retention.ts';
 import { type Shown, showGc, showProblems, showPruned, showRemoved, showStats, sumOf } from './show-store.ts';
 import { DEFAULT_TENANT, showPlace } from './stores.ts';
@@ -105,12 +106,18 @@ function checkFlags(action: string, values: Values): void {
 }
 
 async function stats(request: Request, io: Io): Promise<number> {
-  const { opened, code } = await inEachStore(request, io, (store) => store.stats());
+  const { opened, code } = await inEachStore(request, io, statsOf);
   const tenants = Object.fromEntries(opened.map(({ tenant, value }) => [tenant, value]));
   const all = opened.map(({ value }) => value);
   const retention = await configuredRetention(request, quiet(io)).catch(() => undefined);
   if (request.json)
-    io.stdout(asJson({ path: showPlace(request.path), ...sumOf(all), retention: retention ?? {}, tenants }));
+    io.stdout(
+      asJson({
+        path: showPlace(request.path),
+        ...{ ...sumOf(all), gateway: sumOfEvents(all) },
+        ...{ retention: retention ?? {}, tenants },
+      }),
+    );
   else io.stdout(opened.map(({ value, ...shown }) => showStats(value, { ...shown, retention })).join('\n'));
   return code;
 }

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { PalimpsestError } from '../../errors.ts';
 import { isTenant } from '../../store/check-input.ts';
 import { openStore } from '../../store/open-store.ts';
 import { createPool } from '../../store/postgres/create-pool.ts';
@@ -28,7 +29,15 @@ export interface Stores {
 
 /** Stores in a folder, or in the database of a postgres:// address. */
 export async function createStores(place: string, mode: 'read' | 'write' = 'write'): Promise<Stores> {
+  checkPlace(place);
   return isDatabase(place) ? inDatabase(place) : inFolder(place, mode);
+}
+
+/** An address of another database would make folders of that name. */
+function checkPlace(place: string): void {
+  if (isDatabase(place) || !/^[a-z][a-z\d+.-]*:\/\//i.test(place)) return;
+  const [scheme = ''] = place.split('://');
+  throw new UsageError(`expected the store to be a folder or a postgres:// address but found ${scheme}://…`);
 }
 
 /** A place for people to read: an address is shown without its password. */
@@ -47,9 +56,23 @@ function inFolder(path: string, mode: 'read' | 'write'): Stores {
 }
 
 function tenantsIn(path: string): string[] {
-  const names = unless(['ENOENT'], () => readdirSync(path)) ?? [];
+  const names = unless(['ENOENT'], () => namesIn(path)) ?? [];
   // Not `default.bak`, which no command could open.
   return names.filter((name) => isTenant(name) && holdsStore(join(path, name))).sort();
+}
+
+function namesIn(path: string): string[] {
+  try {
+    return readdirSync(path);
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') throw error;
+    const found = code === 'ENOTDIR' ? 'a file' : message;
+    const remedy = 'name a folder that you may read with --store or $PALIMPSEST_STORE';
+    throw new PalimpsestError('BAD_INPUT', `Expected stores in the folder ${path} but found: ${found}; ${remedy}`, {
+      cause: error,
+    });
+  }
 }
 
 /** An unreadable folder counts as a store: opening it reports the error. */

@@ -22,7 +22,8 @@ export async function withStore<T>(place: Place, work: (store: Store) => Promise
       return await work(await stores.open(tenant));
     } catch (error) {
       if (!(error instanceof PalimpsestError && error.code === 'NOT_FOUND')) throw error;
-      throw new PalimpsestError('NOT_FOUND', `${error.message}${elsewhere(tenant, tenants)}`, { cause: error });
+      const hint = `; looked in ${showPlace(place.path)}: --store or $PALIMPSEST_STORE names another store`;
+      throw new PalimpsestError('NOT_FOUND', `${error.message}${hint}${elsewhere(tenant, tenants)}`, { cause: error });
     }
   });
 }

@@ -1,5 +1,6 @@
+import type { RequestRecord } from '../../report/request-record.ts';
 import { kindOf } from '../../store/kind-of.ts';
-import type { SearchOptions, Store } from '../../store/store.ts';
+import type { RecordRange, SearchOptions, Store } from '../../store/store.ts';
 import { headsOf } from '../../store/text-heads.ts';
 import type { Finished, Records } from '../receipts/records.ts';
 import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
@@ -78,7 +79,16 @@ async function ask(owned: Asking, asked: Asked): Promise<unknown> {
   if (place !== 'store') return call(place === 'receipts' ? records.receipts(tenant) : records, name, args);
   const store = await openStore(tenant);
   if (name === 'kind') return kindOf(store);
+  if (name === 'records') return recordsAndDamaged(store, args[0] as RecordRange | undefined);
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
+}
+
+/** The records, then the number of damaged ones: a worker cannot pass a function. */
+async function* recordsAndDamaged(store: Store, range: RecordRange = {}): AsyncGenerator<RequestRecord | number> {
+  let damaged = 0;
+  const onDamaged = (): void => void damaged++;
+  yield* store.records?.({ ...range, onDamaged }) ?? [];
+  yield damaged;
 }
 
 /** Registers the key before the store is open: the worker may stop the search at once. */

@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { entryOf } from '../../../test/support/gateway/receipt-entry.ts';
+import { collect } from '../../../test/support/store/stores.ts';
+import type { RequestRecord } from '../../report/request-record.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { searchTexts } from '../../store/search-texts.ts';
 import type { Store } from '../../store/store.ts';
@@ -110,6 +112,23 @@ describe('a search of a worker', () => {
     expect(end).toBe('AbortError');
     await expect(search(stop.signal)).rejects.toThrow('no longer wanted');
   });
+});
+
+it('damaged records of the owner are counted in a worker', async () => {
+  const record = { id: 'r1', at: 5, session: 's', conversation: 'c' } as RequestRecord;
+  const store: Store = {
+    ...createMemoryStore(),
+    async *records(range = {}) {
+      yield record;
+      range.onDamaged?.();
+      range.onDamaged?.();
+    },
+  };
+  let damaged = 0;
+  const worker = connect(async () => store).remote.store('default');
+  const range = { since: 1, onDamaged: () => void damaged++ };
+  expect(worker.records && (await collect(worker.records(range)))).toEqual([record]);
+  expect(damaged).toBe(2);
 });
 
 describe('the records of a worker', () => {

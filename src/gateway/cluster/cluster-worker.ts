@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
+import type { RequestRecord } from '../../report/request-record.ts';
 import { closedError } from '../../store/check-input.ts';
 import type { RemoteKind } from '../../store/kind-of.ts';
-import type { Match, SearchOptions, Store, Stored } from '../../store/store.ts';
+import type { Match, RecordRange, SearchOptions, Store, Stored } from '../../store/store.ts';
 import type { RemoteHeads, TextHead } from '../../store/text-heads.ts';
 import type { ConversationSummary, Totals } from '../receipts/receipt.ts';
 import type { ConversationDetail, Entered, ReceiptLogReader } from '../receipts/receipt-log.ts';
@@ -118,6 +119,12 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads & RemoteKind
       if (part.goesOn) void ask('list.end', tenant, id);
     }
   }
+  async function* records({ onDamaged, ...range }: RecordRange = {}): AsyncGenerator<RequestRecord> {
+    for await (const item of each<RequestRecord | number>('records', range)) {
+      if (typeof item !== 'number') yield item;
+      else for (let i = 0; i < item; i++) onDamaged?.();
+    }
+  }
   async function* search(query: string, { signal, ...options }: SearchOptions = {}): AsyncGenerator<Match> {
     signal?.throwIfAborted();
     const key = randomUUID();
@@ -145,7 +152,7 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads & RemoteKind
     putNote: (note) => call('putNote', note),
     note: (session, name) => call('note', session, name),
     putRecords: (records) => call('putRecords', records),
-    records: (range) => each('records', range),
+    records,
     list: (session) => each<Stored>('list', session),
     heads: (session) => each<TextHead>('heads', session),
     search,

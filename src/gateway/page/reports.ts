@@ -50,8 +50,11 @@ const FRESH_MS = 30_000;
 const WORDS: RangeWords = { prefix: '', toError: (complaint) => new PalimpsestError('BAD_INPUT', complaint) };
 
 function reportFrom(store: RecordStore, range: Range, book: PriceBook): Promise<Report> {
-  const records = store.records({ since: Math.max(0, range.since - LEAD_MS), until: range.until });
-  return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) });
+  let damaged = 0;
+  const onDamaged = (): void => void damaged++;
+  const records = store.records({ since: Math.max(0, range.since - LEAD_MS), until: range.until, onDamaged });
+  const pricing = { dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) };
+  return buildReport(inTurns(records), { range, countDamaged: () => damaged, ...pricing });
 }
 
 /** Lets requests of agents run in between: records in memory would come without a pause. */

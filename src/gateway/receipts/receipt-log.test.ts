@@ -39,6 +39,12 @@ describe('ReceiptLog', () => {
     expect(detail?.masks.map(({ handle }) => handle)).toEqual(['p_a', 'p_b']);
   });
 
+  it('counts requests without an answer, or with an error in its place', async () => {
+    const log = new ReceiptLog();
+    for (const status of [200, 0, 429, 502, 302]) log.add(entryOf({ status }));
+    expect(await log.totals()).toMatchObject({ requests: 5, failed: 3 });
+  });
+
   it('keeps the last 500 receipts of a conversation, and the sums of all', async () => {
     const log = new ReceiptLog();
     for (let i = 0; i < 700; i++) log.add(entryOf({}));

@@ -52,6 +52,7 @@ export class ReceiptLog implements ReceiptLogReader {
   #masked = 0;
   #shaped = 0;
   #refused = 0;
+  #failed = 0;
   #receipts = 0;
 
   /** Returns the number of the request in its conversation. */
@@ -62,6 +63,7 @@ export class ReceiptLog implements ReceiptLogReader {
     this.#masked += receipt.newMasks.length;
     this.#shaped += receipt.newShaped?.length ?? 0;
     if (receipt.refused) this.#refused++;
+    if (isFailed(receipt)) this.#failed++;
     this.#overhead.add(receipt.overheadMs);
     this.#receipts++;
     this.#forget(totals);
@@ -121,7 +123,7 @@ export class ReceiptLog implements ReceiptLogReader {
       cost: { without, sent },
       money: money.totals(),
       unsent: { ...unsent },
-      ...{ masked: this.#masked, shaped: this.#shaped, refused: this.#refused },
+      ...{ masked: this.#masked, shaped: this.#shaped, refused: this.#refused, failed: this.#failed },
       overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) },
     };
   }
@@ -148,6 +150,8 @@ export class ReceiptLog implements ReceiptLogReader {
     return () => void this.#watchers.delete(watcher);
   }
 }
+
+const isFailed = ({ status }: Entry['receipt']): boolean => status === 0 || status >= 400;
 
 /** Adds in place, because every request adds to the log and few read it. */
 class Sums {

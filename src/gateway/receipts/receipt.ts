@@ -196,6 +196,8 @@ export interface Totals {
   readonly shaped: number;
   /** Edited requests that a provider refused; the originals were sent after them. */
   readonly refused: number;
+  /** Requests that got no answer, or an error in its place. */
+  readonly failed: number;
   /**
    * The time that the gateway added to a request, in milliseconds: half of all requests are below `median`, 99 % below
    * `p99`.

@@ -142,6 +142,7 @@ function sum(a: Totals, b: Totals): Totals {
     masked: a.masked + b.masked,
     shaped: a.shaped + b.shaped,
     refused: a.refused + b.refused,
+    failed: a.failed + b.failed,
     overheadMs: b.overheadMs,
   };
 }

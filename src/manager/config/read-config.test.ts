@@ -59,6 +59,10 @@ describe('readConfig', () => {
       'store: { colour: red }',
       'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant, record_turns, max_age_days, max_bytes',
     ],
+    [
+      'gateway:\n  policy: polling',
+      'line 2: gateway.policy: Expected a known field but found policy; did you mean policy outside of gateway?',
+    ],
     ['sesion:', 'line 1: sesion: Expected a known field but found sesion; did you mean session?'],
   ])('finds unknown fields, and the right ones: %s', (yaml, problem) => {
     expect(problemsOf(yaml)).toEqual([problem]);

@@ -234,7 +234,7 @@ function unknownKey(path: readonly PropertyKey[], key: string): Found {
   const known = keysAt(path);
   const near = nearest(key, known);
   const elsewhere = near === undefined ? placeOf(key) : undefined;
-  const hint = near ?? elsewhere;
+  const hint = near ?? (elsewhere === key ? `${key} outside of ${path.join('.')}` : elsewhere);
   const remedy = hint ? `did you mean ${hint}?` : `there is ${known.join(', ')}`;
   return { path: [...path, key], text: `Expected a known field but found ${key}; ${remedy}` };
 }

@@ -17,6 +17,7 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
   const { path, mode = 'write', tenant = 'default' } = options;
   // An empty path would mean the working directory.
   if (!path) throw badOption('openStore option path', 'the path of a folder', path);
+  if (isAddress(path)) throw notAnAddress(path);
   checkTenant(tenant);
   const folder = join(resolve(path), tenant);
   try {
@@ -33,7 +34,8 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
   const path = join(folder, 'lock');
-  let lock = Lock.take(path);
+  const words = { what: `the store in ${folder}`, remedy: "stop that process, or open with mode 'read'" };
+  let lock = Lock.take(path, words);
   let stopServing = (): void => {};
   try {
     const store = await EmbeddedStore.open({
@@ -44,7 +46,7 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       isContested: lock.isContested,
       mayWrite: () => lock.check(),
       takeLockAgain: () => {
-        const again = Lock.take(path);
+        const again = Lock.take(path, words);
         lock.release();
         lock = again;
       },
@@ -60,6 +62,16 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
     lock.release();
     throw error;
   }
+}
+
+/** An address would become folders of that name. It may hold a password, so only its scheme is shown. */
+const isAddress = (path: string): boolean => /^[a-z][a-z\d+.-]*:\/\//i.test(path);
+
+function notAnAddress(path: string): PalimpsestError {
+  const remedy = 'createPostgresStore of palimpsest/store/postgres makes a store in PostgreSQL';
+  const [scheme] = path.split('://');
+  const text = `Expected openStore option path to be the path of a folder but found ${scheme}://…; ${remedy}`;
+  return new PalimpsestError('BAD_OPTION', text);
 }
 
 /** Throws for a link, which would lead to other files. */

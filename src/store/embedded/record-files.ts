@@ -3,6 +3,7 @@ import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { RequestRecord } from '../../report/request-record.ts';
+import { counted } from '../../text.ts';
 import { dayOf, isInRange, type RemovedRecords, startOf } from '../request-records.ts';
 import type { Problem, RecordRange } from '../store.ts';
 import { nodeDisk } from './disk.ts';
@@ -80,7 +81,8 @@ export class RecordFiles {
       if (startOf(day + 1) <= since || startOf(day) >= until) continue;
       for await (const line of linesIn(this.#pathOf(day))) {
         const record = recordIn(line);
-        if (record && isInRange(record, range)) yield record;
+        if (!record) range.onDamaged?.();
+        else if (isInRange(record, range)) yield record;
       }
     }
   }
@@ -163,7 +165,7 @@ export class RecordFiles {
       const damaged = await this.#damagedIn(day);
       if (damaged > 0)
         problems.push({
-          what: `${damaged} of the records of requests on ${dateOf(day)} are damaged`,
+          what: `${counted(damaged, 'record')} of requests on ${dateOf(day)} ${damaged === 1 ? 'is' : 'are'} damaged`,
           remedy: 'palimpsest store gc --repair gives them up; all others are read',
         });
     }

@@ -289,12 +289,26 @@ function isOfSettings(cause: unknown): boolean {
 /** Wrong role, wrong password, no such database, no right to do this. */
 const OF_SETTINGS: ReadonlySet<unknown> = new Set(['28000', '28P01', '3D000', NO_RIGHT]);
 
+/** Nobody listens there, or there is no such host. */
+const UNREACHABLE: ReadonlySet<unknown> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EHOSTUNREACH', 'ENETUNREACH']);
+
 function failed(cause: unknown): PalimpsestError {
-  const why = cause instanceof Error ? cause.message : String(cause);
-  const remedy = isOfSettings(cause)
-    ? 'check the address of the database, the role and its rights'
-    : 'a write is stored whole or not at all: try it again';
-  return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, {
-    cause,
-  });
+  return new PalimpsestError(
+    'STORE_FAILED',
+    `Expected an answer from PostgreSQL but found: ${whyFailed(cause)}; ${remedyOf(cause)}`,
+    { cause },
+  );
+}
+
+function remedyOf(cause: unknown): string {
+  if (isOfSettings(cause)) return 'check the address of the database, the role and its rights';
+  const again = 'a write is stored whole or not at all: try it again';
+  const isReachable = !UNREACHABLE.has((cause as { code?: unknown } | undefined)?.code);
+  return isReachable ? again : `check the address of the database, and that its server runs; ${again}`;
+}
+
+/** If every address of a host refuses, Node throws an AggregateError without a message. */
+export function whyFailed(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(whyFailed).join('; ');
+  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -88,7 +88,7 @@ describe('the records of an embedded store', () => {
     writeFileSync(fileOf(path), lines.join('\n'));
     const store = await openStore({ path });
     expect([await idsOf(store), (await store.stats()).records]).toEqual([['a', 'c'], 3]);
-    expect(await store.verify()).toMatchObject([{ what: '1 of the records of requests on 2026-11-15 are damaged' }]);
+    expect(await store.verify()).toMatchObject([{ what: '1 record of requests on 2026-11-15 is damaged' }]);
     expect((await store.gc({ repair: true })).repaired).toBe(1);
     expect([await idsOf(store), await store.verify(), (await store.stats()).records]).toEqual([['a', 'c'], [], 2]);
     await store.close();

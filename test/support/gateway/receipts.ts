@@ -68,7 +68,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
 }
 
 export function totals(part: Partial<Totals> = {}): Totals {
-  const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, shaped: 0, refused: 0 };
+  const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, shaped: 0, refused: 0, failed: 0 };
   const overheadMs = { median: 0, p99: 0 };
   return {
     requests: 0,

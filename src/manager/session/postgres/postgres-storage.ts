@@ -8,6 +8,7 @@ import {
   type Query,
   type Row,
   stateOf,
+  whyFailed,
   withConnection,
   write,
 } from '../../../store/postgres/connection.ts';
@@ -297,5 +298,5 @@ function unsure(cause: unknown): PalimpsestError {
 /** The error message without the prefix of `withConnection`. */
 function wordsOf(error: unknown): string {
   const { cause, message } = error as Error;
-  return cause instanceof Error ? cause.message : message;
+  return cause instanceof Error ? whyFailed(cause) : message;
 }
