@@ -1,11 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyCharacter } from '../test/support/any-character.ts';
 import { clipText, countLines, headOf, percentChange, quote, tailOf } from './text.ts';
 
 const FAMILY = '👩‍👩‍👧';
 const HANDLE = 'p_3kf9q2m7abcdefghijklmnopqr'.replaceAll(/[0189]/g, '2');
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary' }),
+  fc.string({ unit: anyCharacter }),
   fc.string({ unit: fc.constantFrom('a', '😀', '\ud800', '\n') }),
 );
 
@@ -119,7 +120,7 @@ describe('quote', () => {
       unit: fc.constantFrom('p', '_', 'a', '2', '[', ']', '\n', '\u202e', '\ud800', '😀', ' '),
     });
     fc.assert(
-      fc.property(fc.oneof(hostile, fc.string({ unit: 'binary' }), fc.constant(FAMILY.repeat(40))), (text) => {
+      fc.property(fc.oneof(hostile, fc.string({ unit: anyCharacter }), fc.constant(FAMILY.repeat(40))), (text) => {
         const quoted = quote(text);
         expect(quoted.length).toBeLessThanOrEqual(60);
         expect(quoted.isWellFormed()).toBe(true);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyCharacter } from '../../test/support/any-character.ts';
 import { isOldTextName, onlyOldTextsDiffer, shortenOldText, shortenOldTexts } from './old-texts.ts';
 
 const LONG = 'const total = compute("a", 1);\n'.repeat(10);
@@ -16,7 +17,7 @@ describe('shortenOldText', () => {
 
   it('splits no character, and never takes more than 48', () => {
     fc.assert(
-      fc.property(fc.string({ unit: 'binary', minLength: 160, maxLength: 2000, size: 'max' }), (text) => {
+      fc.property(fc.string({ unit: anyCharacter, minLength: 160, maxLength: 2000, size: 'max' }), (text) => {
         const short = shortenOldText(text) as string;
         expect(short.length).toBeLessThanOrEqual(48);
         expect(shortenOldText(short)).toBeUndefined();
@@ -72,7 +73,7 @@ describe('shortenOldTexts', () => {
   ])('leaves what it cannot read alone: %j', (args) => expect(shortenOldTexts(args)).toBeUndefined());
 
   it('changes only old texts, in any arguments', () => {
-    const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 400, size: 'max' }), fc.jsonValue());
+    const value = fc.oneof(fc.string({ unit: anyCharacter, maxLength: 400, size: 'max' }), fc.jsonValue());
     const name = fc.constantFrom('old_string', 'new_string', '"', '\\', 'search', 'path');
     fc.assert(
       fc.property(fc.dictionary(name, value), fc.constantFrom(undefined, 2), (args, space) => {

@@ -32,6 +32,11 @@ describe('sizeMedia', () => {
     expect(tokens('anthropic', Uint8Array.from(bytes).buffer)).toBe(expected);
   });
 
+  it('skips what is no letter of base64, such as line breaks', () => {
+    const png = base64((heads.png as (w: number, h: number) => number[])(1000, 700));
+    expect(tokens('anthropic', png.replace(/.{4}/g, '$&\r\n\u00e9\u{1f600}-'))).toBe(tokens('anthropic', png));
+  });
+
   it.each([
     ['anthropic', 100, 100, 14],
     ['anthropic', 3000, 3000, 1600],

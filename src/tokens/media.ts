@@ -93,14 +93,18 @@ function firstBytes(data: unknown): Uint8Array | undefined {
   return fromBase64(data.slice(start, start + (HEAD_BYTES / 3) * 4));
 }
 
-const BASE64 = new Map([...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'].map((c, i) => [c, i]));
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+/** The value of each letter by its code. All other characters are skipped. */
+const VALUES = Int8Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fromCharCode(code)));
 
 function fromBase64(text: string): Uint8Array {
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
-  let [bits, held, length] = [0, 0, 0];
-  for (const character of text) {
-    const value = BASE64.get(character);
-    if (value === undefined) continue;
+  let bits = 0;
+  let held = 0;
+  let length = 0;
+  for (let i = 0; i < text.length; i++) {
+    const value = VALUES[text.charCodeAt(i)] ?? -1;
+    if (value < 0) continue;
     bits = ((bits << 6) | value) & 0xffffff;
     held += 6;
     if (held < 8) continue;

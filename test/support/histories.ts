@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import type { FormatName } from '../../src/index.ts';
+import { anyCharacter } from './any-character.ts';
 
 /** A history without a format. Every format writes it in its own way. */
 export interface Story {
@@ -103,7 +104,7 @@ export const outputText = fc.oneof(
   { weight: 5, arbitrary: block },
   { weight: 1, arbitrary: hostile },
   { weight: 1, arbitrary: fc.tuple(hostile, block).map((parts) => parts.join('\n')) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 40 }) },
+  { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 40 }) },
   { weight: 1, arbitrary: fc.constant('') },
 );
 

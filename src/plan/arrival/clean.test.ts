@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import { loneSurrogates } from '../../laws/text.ts';
 import { columnsOf } from './clean/columns.ts';
 import { dropBlanks } from './clean/empty-lines.ts';
@@ -69,7 +70,7 @@ const ingredients = [
 const soup = fc
   .array(fc.tuple(fc.constantFrom(...ingredients), fc.integer({ min: 1, max: 4 })), { maxLength: 40 })
   .map((parts) => parts.map(([part, times]) => part.repeat(times)).join(''));
-const anyText = fc.oneof(soup, fc.string({ unit: 'binary', maxLength: 200 }), fc.json());
+const anyText = fc.oneof(soup, fc.string({ unit: anyCharacter, maxLength: 200 }), fc.json());
 
 describe('cleanResult', () => {
   it('gives a cleaned text back as it is', () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import {
   type About,
   countedUnit,
@@ -85,7 +86,7 @@ describe('a reference line', () => {
   });
 
   const text = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 80 }),
+    fc.string({ unit: anyCharacter, maxLength: 80 }),
     fc.constantFrom(
       'above (#3)',
       ' above]',

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { anyCharacter } from '../../../test/support/any-character.ts';
 import { CORPUS, hasCorpus } from '../../../test/support/corpus.ts';
 import { readRuns } from '../../lab/readers/read-runs.ts';
 import { arrivalLimits } from '../../limits.ts';
@@ -404,7 +405,7 @@ const line = fc.oneof(
       '7→[output lines 1–9: same as lines 1–9 of the last read a.ts above]',
     ),
   },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+  { weight: 1, arbitrary: fc.string({ unit: anyCharacter, maxLength: 60 }) },
 );
 
 type Render = (line: string, number: number) => string;

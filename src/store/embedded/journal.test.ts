@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { allocatedBytes } from '../../../test/support/store/allocated.ts';
 import { RecordingDisk } from '../../../test/support/store/recording-disk.ts';
 import { readJournal, writeJournal } from './journal.ts';
 import { FORMAT } from './log.ts';
@@ -22,6 +23,21 @@ it('a journal of many pages is read as it was written, and copied to where its p
     index.read(found, id * PAGE);
     expect(found.equals(bytes)).toBe(true);
   }
+});
+
+it('a checkpoint of few pages allocates room for these only', () => {
+  const disk = new RecordingDisk();
+  const ids = [1, 2, 5];
+  const pages = ids.map((id) => pageOf(id));
+  const to = disk.open('/index', 'create');
+  const bytes = allocatedBytes(() => {
+    for (let n = 0; n < 5; n++) {
+      const from = disk.open(`/journal${n}`, 'create');
+      const { start } = writeJournal(from, meta, pages);
+      copyPages({ from, start, ids, to });
+    }
+  });
+  expect(bytes).toBeLessThan(1_000_000);
 });
 
 function pageOf(id: number): Page {

@@ -48,7 +48,7 @@ export function writeJournal(file: DiskFile, meta: Meta, pages: readonly Page[])
   json.copy(head, 12);
   for (const [n, id] of ids.entries()) head.writeUInt32LE(id, 12 + json.length + 4 * n);
   let checksum = crc32(head.subarray(4));
-  const chunk = Buffer.allocUnsafeSlow(AT_ONCE * PAGE);
+  const chunk = Buffer.allocUnsafeSlow(Math.min(AT_ONCE, ids.length) * PAGE);
   for (let first = 0; first < pages.length; first += AT_ONCE) {
     const some = pages.slice(first, first + AT_ONCE);
     for (const [n, page] of some.entries()) page.bytes.copy(chunk, n * PAGE);

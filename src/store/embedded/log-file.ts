@@ -55,8 +55,8 @@ export class LogFile {
   /** The position up to which the log was applied. */
   end = START;
   readonly #file: DiskFile;
-  /** Records that are appended and not written yet, with their callbacks. */
-  readonly #buffer = Buffer.allocUnsafeSlow(BUFFER);
+  /** Records that are appended and not written yet, with their callbacks. A log that is only read needs no memory for them. */
+  #buffer: Buffer | undefined;
   #used = 0;
   /** The end of the zeros that were written ahead. */
   #prepared = 0;
@@ -125,6 +125,7 @@ export class LogFile {
     this.#unwritten.push(spot);
     if (bytes > BUFFER) this.#write(writeRecord(body, place));
     else {
+      this.#buffer ??= Buffer.allocUnsafeSlow(BUFFER);
       placeRecord(this.#buffer, this.#used, body, place);
       this.#used += bytes;
     }
@@ -132,7 +133,7 @@ export class LogFile {
   }
 
   flush(): void {
-    if (this.#used > 0) this.#write(this.#buffer.subarray(0, this.#used));
+    if (this.#buffer && this.#used > 0) this.#write(this.#buffer.subarray(0, this.#used));
   }
 
   /** Drops records that are not written yet. */

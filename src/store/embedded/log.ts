@@ -92,7 +92,6 @@ const wholeOf = (length: number): number => HEADER + length + 1;
 
 /** The size of a log without the zeros at its end, which are written ahead of later records. */
 export function usedSize(file: DiskFile): number {
-  const chunk = Buffer.allocUnsafeSlow(ZEROS.length);
   for (let to = file.size(); to > 0; to -= Math.min(to, chunk.length)) {
     const from = Math.max(0, to - chunk.length);
     const length = file.read(chunk, from, to - from);
@@ -106,6 +105,9 @@ export function usedSize(file: DiskFile): number {
 
 /** Written ahead of small records. */
 export const ZEROS = Buffer.alloc(1 << 17);
+
+/** The part of a log that `usedSize` looks at, which keeps none of it. */
+const chunk = Buffer.allocUnsafeSlow(ZEROS.length);
 
 export interface RecordPlace {
   readonly type: number;

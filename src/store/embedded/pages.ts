@@ -42,7 +42,7 @@ export const AT_ONCE = 256;
 
 /** Copies pages to their places. Adjacent pages are copied together. */
 export function copyPages({ from, start, ids, to }: CopyOptions): void {
-  const chunk = Buffer.allocUnsafeSlow(AT_ONCE * PAGE);
+  const chunk = Buffer.allocUnsafeSlow(Math.min(AT_ONCE, ids.length) * PAGE);
   for (let first = 0, next = 1; first < ids.length; first = next++) {
     const id = ids[first] as number;
     while (next - first < AT_ONCE && ids[next] === id + next - first) next++;

@@ -7,6 +7,8 @@ export type Files = ReadonlyMap<string, Buffer>;
 interface Inode {
   bytes: Buffer;
   size: number;
+  /** Whether others hold the bytes too: then they are copied before they change. */
+  isShared?: boolean;
 }
 
 type Operation =
@@ -37,7 +39,7 @@ export class RecordingDisk implements Disk {
 
   constructor(files: Files = new Map()) {
     for (const [path, bytes] of files) {
-      const inode = { bytes: Buffer.from(bytes), size: bytes.length };
+      const inode = { bytes, size: bytes.length, isShared: true };
       this.#names.set(path, inode);
       this.#bytesAtFirst.set(inode, bytes);
     }
@@ -173,7 +175,7 @@ export class RecordingDisk implements Disk {
 
   #contentAfter(inode: Inode, done: readonly Operation[], choose: () => number): Buffer {
     const start = this.#bytesAtFirst.get(inode) ?? Buffer.alloc(0);
-    const content: Inode = { bytes: Buffer.from(start), size: start.length };
+    const content: Inode = { bytes: start, size: start.length, isShared: true };
     const durable = done.reduce(
       (most, one) => (one.kind === 'synced' && one.inode === inode ? Math.max(most, one.since) : most),
       0,
@@ -185,7 +187,7 @@ export class RecordingDisk implements Disk {
       } else if (index < durable) write(content, one.bytes, one.position);
       else tear(content, one.bytes, one.position, choose);
     }
-    return Buffer.from(content.bytes.subarray(0, content.size));
+    return content.bytes.subarray(0, content.size);
   }
 }
 
@@ -204,6 +206,7 @@ function tear(inode: Inode, bytes: Buffer, position: number, choose: () => numbe
 
 function write(inode: Inode, bytes: Uint8Array, position: number): void {
   const end = position + bytes.length;
+  own(inode);
   if (end > inode.bytes.length) {
     const grown = Buffer.alloc(Math.max(end, 2 * inode.bytes.length));
     inode.bytes.copy(grown, 0, 0, inode.size);
@@ -214,9 +217,16 @@ function write(inode: Inode, bytes: Uint8Array, position: number): void {
 }
 
 function truncate(inode: Inode, size: number): void {
+  own(inode);
   if (size > inode.size) write(inode, Buffer.alloc(size - inode.size), inode.size);
   inode.bytes.fill(0, size);
   inode.size = size;
+}
+
+function own(inode: Inode): void {
+  if (!inode.isShared) return;
+  inode.bytes = Buffer.from(inode.bytes);
+  inode.isShared = false;
 }
 
 function setName(names: Map<string, Inode>, path: string, inode: Inode | undefined): void {
