@@ -156,5 +156,6 @@ class SessionSizes {
   }
 }
 
+/** Joined, because engines keep the parts of a template apart until the text is read. */
 const keyOf = ({ turn, tool }: Items[number]['about'], handle: string | undefined): string =>
-  `${handle} ${turn} ${tool}`;
+  [handle, turn, tool].join(' ');
