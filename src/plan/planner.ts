@@ -6,6 +6,7 @@ import type { ArrivalPeriod, Arrivals, ArrivalsOptions } from './arrival/arrival
 import { type ArrivalOptions, toArrival } from './arrival/options.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
+import type { Viewed } from './ledger/history.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import type { BudgetPart, PlannerParts } from './parts/parts.ts';
 import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
@@ -107,7 +108,7 @@ export class Planner<M> {
   readonly #summary: SummaryBudget;
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
-  readonly #create: () => Parts<M>;
+  readonly #create: (viewed?: Viewed<M>) => Parts<M>;
   #mayStartAgain: boolean;
   /** For each result, the segment of a later result that refers to it: it was not masked before that one came. */
   #keptTargets: ReadonlyMap<number, number> = new Map();
@@ -125,7 +126,9 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, sent, sentWhole, parts = {} } = options;
+    // Not kept: the view of the first messages is needed only once.
+    const { viewed, ...kept } = options;
+    const { policy, model, epochs, sent, sentWhole, parts = {} } = kept;
     checkParts(options);
     this.#parts = parts;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
@@ -133,14 +136,20 @@ export class Planner<M> {
     const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
     const { oldTexts } = policy;
     const arrivalsOptions: ArrivalsOptions<M> = { periods, truncation, sent, sentWhole, oldTexts };
-    this.#create = () => {
-      const ledger = new Ledger(format, { ...options, style, toolUse, coversLater: parts.arrival !== undefined });
+    this.#create = (seen) => {
+      const ledger = new Ledger(format, {
+        ...kept,
+        viewed: seen,
+        style,
+        toolUse,
+        coversLater: parts.arrival !== undefined,
+      });
       const arrivals = parts.arrival?.createArrivals(ledger, arrivalsOptions);
       return { ledger, arrivals, copies: new Copies(ledger) };
     };
-    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
+    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create(viewed));
     // Messages that were viewed before cannot be viewed again.
-    this.#mayStartAgain = options.viewed === undefined;
+    this.#mayStartAgain = viewed === undefined;
     this.#epochs = epochs ?? [];
     this.#policy = policy;
     const own = policy.summarize && parts.budget?.summarizeNow(policy.name ?? 'policy', policy.summarize);

@@ -39,6 +39,7 @@ import {
   type StoreStats,
   type TurnRecord,
 } from './store.ts';
+import { TextReferences, type TimedReference } from './text-references.ts';
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
@@ -70,12 +71,7 @@ interface Text {
   readonly text: string;
   readonly bytes: number;
   readonly storedAt: number;
-  readonly refs: Map<string, TimedReference>;
-}
-
-interface TimedReference {
-  readonly about: Reference;
-  readonly time: number;
+  readonly refs: TextReferences;
 }
 
 interface Session {
@@ -125,10 +121,15 @@ class MemoryStore implements Store {
     const known = this.#texts.get(handle);
     if (known && known.text !== text) throw clashError(handle);
     const time = this.#now();
-    const stored = known ?? { handle, text, bytes: Buffer.byteLength(text), storedAt: time, refs: new Map() };
+    const stored = known ?? {
+      handle,
+      text,
+      bytes: Buffer.byteLength(text),
+      storedAt: time,
+      refs: new TextReferences(),
+    };
     this.#texts.set(handle, stored);
-    const key = JSON.stringify([about.session, about.turn, about.tool]);
-    if (!stored.refs.has(key)) stored.refs.set(key, { about, time });
+    stored.refs.add({ about, time });
     if (about.session !== undefined) this.#used(about.session).texts.add(handle);
     return handle;
   }
@@ -253,9 +254,7 @@ class MemoryStore implements Store {
   #removables(): Removable[] {
     const sessions = [...this.#sessions].map(([session, { lastAt }]) => ({ session, usedAt: lastAt }));
     const loose = [...this.#texts.values()].flatMap(({ refs }) =>
-      [...refs.values()].flatMap(({ about, time }) =>
-        about.session === undefined ? [{ usedAt: time, point: time }] : [],
-      ),
+      refs.all().flatMap(({ about, time }) => (about.session === undefined ? [{ usedAt: time, point: time }] : [])),
     );
     return [...sessions, ...slicesOf(loose.sort((a, b) => a.usedAt - b.usedAt))];
   }
@@ -279,15 +278,15 @@ class MemoryStore implements Store {
     let [texts, bytes] = [0, 0];
     for (const handle of known?.texts ?? [...this.#texts.keys()]) {
       const text = this.#texts.get(handle);
-      const refs = [...(text?.refs ?? [])];
-      const meant = refs.filter(([, ref]) => isMeant(ref));
+      const refs = text?.refs.all() ?? [];
+      const meant = refs.filter(isMeant);
       if (!text || meant.length === 0) continue;
-      if (refs.every(([, ref]) => isMeant(ref) || (dryRun && isGone(ref)))) {
+      if (refs.every((ref) => isMeant(ref) || (dryRun && isGone(ref)))) {
         texts += 1;
         bytes += text.bytes;
         if (!dryRun) this.#texts.delete(handle);
       }
-      if (!dryRun) for (const [key] of meant) text.refs.delete(key);
+      if (!dryRun) text.refs.remove(meant);
     }
     bytes += sizeOfTurns(known);
     if (!dryRun) this.#deletions += 1;
@@ -386,7 +385,7 @@ class MemoryStore implements Store {
 
 const toStored = ({ refs, handle, text, bytes }: Text): Stored => ({
   ...{ handle, text, bytes },
-  refs: [...refs.values()].map(({ about }) => toReference(about)),
+  refs: refs.all().map(({ about }) => toReference(about)),
 });
 
 const byUse = ([, a]: [string, Session], [, b]: [string, Session]): number => a.lastAt - b.lastAt;

@@ -47,10 +47,10 @@ function weighAscii(text: string): number | undefined {
   let hundredths = 0;
   let [rowA, rowB, rowC, rowD] = [0, 0, 0, 0];
   for (let i = 0; i < steps; i++) {
-    const entryA = table[rowA + (classes[bytes[i] as number] as number)] as number;
-    const entryB = table[rowB + (classes[bytes[b + i] as number] as number)] as number;
-    const entryC = table[rowC + (classes[bytes[c + i] as number] as number)] as number;
-    const entryD = table[rowD + (classes[bytes[d + i] as number] as number)] as number;
+    const entryA = asciiTable[rowA + (bytes[i] as number)] as number;
+    const entryB = asciiTable[rowB + (bytes[b + i] as number)] as number;
+    const entryC = asciiTable[rowC + (bytes[c + i] as number)] as number;
+    const entryD = asciiTable[rowD + (bytes[d + i] as number)] as number;
     rowA = entryA & ROW_MASK;
     rowB = entryB & ROW_MASK;
     rowC = entryC & ROW_MASK;
@@ -72,7 +72,7 @@ function weighBytes(from: number, to: number, start: number): number {
   let hundredths = 0;
   let row = start;
   for (let i = from; i < to; i++) {
-    const entry = table[row + (classes[bytes[i] as number] as number)] as number;
+    const entry = asciiTable[row + (bytes[i] as number)] as number;
     row = entry & ROW_MASK;
     hundredths += entry >> ROW_BITS;
   }
@@ -118,6 +118,7 @@ const KATAKANA = 31;
 const HIGH_SURROGATE = 32;
 const LOW_SURROGATE = 33;
 const CLASS_COUNT = 34;
+const ASCII_COUNT = 128;
 
 const ALPHABET = -1; // the script of all letters but Han and kana
 
@@ -252,6 +253,7 @@ const WEIGHED_BY_MODE = new Set([VOWEL, CONSONANT, ACCENTED, VIETNAMESE, CYRILLI
 
 const classes = buildClasses();
 const table = buildTable();
+const asciiTable = buildAsciiTable();
 
 /** One class per UTF-16 unit. */
 function buildClasses(): Uint8Array {
@@ -295,6 +297,22 @@ function buildTable(): Int32Array {
     }
   }
   return entries;
+}
+
+/** The rows that ASCII reaches, with an entry for each byte: one look-up in place of two. */
+function buildAsciiTable(): Int32Array {
+  const rows = [0];
+  const numbers = new Map([[0, 0]]);
+  const entries: number[] = [];
+  for (const row of rows)
+    for (let byte = 0; byte < ASCII_COUNT; byte++) {
+      const entry = table[row + (classes[byte] as number)] as number;
+      const next = entry & ROW_MASK;
+      const number = numbers.get(next) ?? rows.push(next) - 1;
+      numbers.set(next, number);
+      entries.push((entry - next) | (number * ASCII_COUNT));
+    }
+  return Int32Array.from(entries);
 }
 
 function keyOf(place: Place): string {

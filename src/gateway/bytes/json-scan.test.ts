@@ -1,5 +1,15 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { JsonScan, NOT_JSON, parseJson, type ScanBudget, TOO_DEEP, TOO_MANY, TOO_SLOW } from './json-scan.ts';
+import {
+  DUPLICATE,
+  JsonScan,
+  MISSING,
+  NOT_JSON,
+  parseJson,
+  type ScanBudget,
+  TOO_DEEP,
+  TOO_MANY,
+  TOO_SLOW,
+} from './json-scan.ts';
 
 const scanned = (text: string, scan = new JsonScan()): JsonScan => {
   const bytes = Buffer.from(text);
@@ -22,6 +32,37 @@ describe('JsonScan', () => {
 
   it('reads names that are written with escapes', () => {
     expect(named(scanned('{"\\u0061\\"\\\\":0}'), 0)).toEqual([['a"\\', '0']]);
+  });
+
+  it.each([
+    ['{"a":1,"content":[2],"b":{"content":3}}', '[2]'],
+    ['{"cont\\u0065nt":4}', '4'],
+    [`{"${'x'.repeat(100)}":0,"content":5}`, '5'],
+    [`{${Array.from({ length: 200 }, (_, i) => `"${i}":${i}`).join()},"content":6}`, '6'],
+    ['{"contenu":1}', MISSING],
+    ['{}', MISSING],
+    ['[1]', MISSING],
+    ['"content"', MISSING],
+    ['{"content":1,"content":2}', DUPLICATE],
+    ['{"content":1,"a":2,"a":3}', DUPLICATE],
+    ['{"content":1,"a":2,"\\u0061":3}', DUPLICATE],
+    [`{"content":1,${Array.from({ length: 200 }, (_, i) => `"${i % 199}":${i}`).join()}}`, DUPLICATE],
+  ])('finds a member of %s', (text, expected) => {
+    const scan = scanned(text);
+    const found = scan.member(0, 'content');
+    expect(found < 0 ? found : scan.text(found)).toBe(expected);
+  });
+
+  it('finds an element of a list, the first ones and later ones', () => {
+    const scan = scanned('[[1],{"a":2},3,4,5,6,7,8,9,10,11]');
+    for (const index of [0, 1, 2, 8, 9, 10]) expect(scan.element(0, index)).toBe(scan.elements(0)[index]);
+    expect([scan.element(0, 11), scan.element(scan.element(0, 2), 0)]).toEqual([MISSING, MISSING]);
+  });
+
+  it('reads any number of values if no budget was set, also after many scans', () => {
+    const scan = new JsonScan();
+    for (let i = 0; i < 3; i++) scanned(`[${'0,'.repeat(20_000)}0]`, scan);
+    expect(scan.left).toBeGreaterThan(2 ** 30);
   });
 
   it('knows what a list holds, whatever is inside', () => {

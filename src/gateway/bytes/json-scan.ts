@@ -8,6 +8,10 @@ export const TOO_DEEP = -2;
 export const TOO_MANY = -3;
 export const TOO_SLOW = -4;
 
+/** The codes that `JsonScan.member` returns in place of a value. */
+export const MISSING = -1;
+export const DUPLICATE = -2;
+
 /** How much of a request is read, and for how long. */
 export interface ScanBudget {
   readonly jsonValues: number;
@@ -16,6 +20,14 @@ export interface ScanBudget {
 
 /** The clock is read once per this many values. */
 const VALUES_PER_CLOCK = 8192;
+/** More values than a body can have. A small integer, because engines count down from infinity with a new object for each number. */
+const UNLIMITED = 2 ** 31 - 1;
+
+/** Names are compared byte by byte, each with each, if they are short and few. */
+const SHORT_NAME = 64;
+const FAR = 64;
+/** Elements of a list up to this index are counted off. */
+const NEAR_ELEMENT = 8;
 
 /** No edit goes deeper into a message: deeper values are only checked. */
 const KEPT_DEPTH = 10;
@@ -50,7 +62,8 @@ export class JsonScan {
   /** The number of values with places. */
   count = 0;
   /** The number of values that may still be read. */
-  #left = Number.POSITIVE_INFINITY;
+  #left = UNLIMITED;
+  #isLimited = false;
   #deadline = Number.POSITIVE_INFINITY;
   #starts = new Int32Array(256);
   #ends = new Int32Array(256);
@@ -71,6 +84,7 @@ export class JsonScan {
   /** Starts a request. All its scans share this budget. */
   begin({ jsonValues, scanMs }: ScanBudget): void {
     this.#left = jsonValues;
+    this.#isLimited = true;
     this.#deadline = performance.now() + scanMs;
     this.#searches.clear();
     this.#validFrom = Number.POSITIVE_INFINITY;
@@ -86,6 +100,7 @@ export class JsonScan {
   scan(bytes: Buffer, at: number, outerDepth = 0): number {
     this.bytes = bytes;
     this.count = 0;
+    if (!this.#isLimited) this.#left = UNLIMITED;
     // Clearing an empty map would create a new one.
     if (this.#elements.size > 0) this.#elements.clear();
     if (this.#members.size > 0) this.#members.clear();
@@ -165,6 +180,15 @@ export class JsonScan {
     return elements;
   }
 
+  /** A value in a list, or MISSING. The first ones are found without a list of all. */
+  element(list: number, index: number): number {
+    if (index > NEAR_ELEMENT) return this.elements(list)[index] ?? MISSING;
+    const end = this.#nexts[list] as number;
+    let value = list + 1;
+    for (let i = 0; i < index && value < end; i++) value = this.#nexts[value] as number;
+    return value < end ? value : MISSING;
+  }
+
   /** Keys and values of an object, by their numbers. */
   members(object: number): readonly Member[] {
     const known = this.#members.get(object);
@@ -178,6 +202,43 @@ export class JsonScan {
     }
     this.#members.set(object, members);
     return members;
+  }
+
+  /** The value of a member; MISSING if there is none, DUPLICATE if the object has any name twice: readers may use either. */
+  member(object: number, name: string): number {
+    if (!this.isObject(object)) return MISSING;
+    const end = this.#nexts[object] as number;
+    let found = MISSING;
+    for (let key = object + 1; key < end; key = this.#nexts[key + 1] as number) {
+      if (key - object > FAR || this.#isUnusual(key)) return memberIn(this.members(object), name);
+      for (let other = object + 1; other < key; other = this.#nexts[other + 1] as number)
+        if (this.#isSameText(other, key)) return DUPLICATE;
+      if (this.#isName(key, name)) found = key + 1;
+    }
+    return found;
+  }
+
+  /** Whether a key is long, or written with escapes: then its bytes do not show whether it is the same as another one. */
+  #isUnusual(key: number): boolean {
+    const [start, end] = [this.start(key), this.end(key)];
+    if (end - start > SHORT_NAME) return true;
+    for (let i = start; i < end; i++) if (this.bytes[i] === BACKSLASH) return true;
+    return false;
+  }
+
+  #isSameText(one: number, other: number): boolean {
+    const [a, b] = [this.start(one), this.start(other)];
+    const length = this.end(one) - a;
+    if (this.end(other) - b !== length) return false;
+    for (let i = 0; i < length; i++) if (this.bytes[a + i] !== this.bytes[b + i]) return false;
+    return true;
+  }
+
+  #isName(key: number, name: string): boolean {
+    const start = this.start(key) + 1;
+    if (this.end(key) - 1 - start !== name.length) return false;
+    for (let i = 0; i < name.length; i++) if (this.bytes[start + i] !== name.charCodeAt(i)) return false;
+    return true;
   }
 
   #name(key: number): string {
@@ -265,6 +326,11 @@ export interface Member {
   readonly key: number;
   readonly name: string;
   readonly value: number;
+}
+
+function memberIn(members: readonly Member[], name: string): number {
+  if (new Set(members.map((member) => member.name)).size < members.length) return DUPLICATE;
+  return members.find((member) => member.name === name)?.value ?? MISSING;
 }
 
 /** The next byte that is not white space. */

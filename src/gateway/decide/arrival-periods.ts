@@ -66,7 +66,9 @@ export const isSame = (a: unknown, b: unknown): boolean => a === b || JSON.strin
 
 /** The first message after the last reply of a request. Its results are sent for the first time. */
 export function newestTurn(listed: readonly Listed[], messages = listed.length): number {
-  return listed.slice(0, messages).findLastIndex(({ read }) => read.isReply) + 1;
+  let first = Math.min(messages, listed.length);
+  while (first > 0 && !listed[first - 1]?.read.isReply) first -= 1;
+  return first;
 }
 
 /** The first reply after a number of messages. */

@@ -15,7 +15,7 @@ import type { Mask, Shaped } from '../receipts/receipt.ts';
 import { wires } from '../wire/index.ts';
 import { sessionIdOf } from '../wire/session-id.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
-import { toMask } from './edits.ts';
+import { toMasks } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
 import { findConversation } from './find-conversation.ts';
 import {
@@ -241,11 +241,14 @@ const OVER_LIMIT = { act: 'over-limit', because: 'the request would have exceede
 
 /** The masks that this request carries and the last one did not. Computing sizes takes time: call it after the request is sent. */
 export const newMasks = ({ basis }: Decision): readonly Mask[] =>
-  basis?.written.changed.filter(isMask).map((edit) => toMask(basis.planned, edit)) ?? [];
+  basis ? toMasks(basis.planned, basis.written.changed.filter(isMask)) : [];
 
 /** The results that this request made smaller when they were first sent. Call it after the request is sent. */
-export const newShaped = ({ basis }: Decision): readonly Shaped[] =>
-  basis?.written.changed.filter(isShape).map((edit) => ({ ...toMask(basis.planned, edit), how: edit.why })) ?? [];
+export function newShaped({ basis }: Decision): readonly Shaped[] {
+  if (!basis) return [];
+  const shaped = basis.written.changed.filter(isShape);
+  return toMasks(basis.planned, shaped).map((mask, i) => ({ ...mask, how: (shaped[i] as ReplaceEdit).why }));
+}
 
 const isShape = ({ why }: ReplaceEdit): boolean => isArrival(why);
 const isMask = (edit: ReplaceEdit): boolean => !isShape(edit);

@@ -72,12 +72,20 @@ export function changedSince(
   return edits.filter(({ segment, text }) => sent.get(segment)?.text !== text);
 }
 
-/** An edit as a receipt shows it. */
-export function toMask({ hidden, segments }: Pick<PlannedRequest, 'hidden' | 'segments'>, edit: ReplaceEdit): Mask {
-  const { segment, text, handle = '' } = edit;
-  const { turn, tool } = segments[segment] as Segment;
-  const original = hidden.findLast((one) => one.handle === handle)?.text ?? '';
-  const tokens = Math.max(0, countTokens(original) - countTokens(text));
+type Sized = Pick<PlannedRequest, 'hidden' | 'segments' | 'history'>;
+
+/** Edits as a receipt shows them. */
+export function toMasks(planned: Sized, edits: readonly ReplaceEdit[]): Mask[] {
+  if (edits.length === 0) return [];
+  const texts = new Map(planned.hidden.map(({ handle, text }) => [handle, text]));
+  return edits.map((edit) => toMask(planned, edit, texts.get(edit.handle ?? '') ?? ''));
+}
+
+function toMask({ segments, history }: Sized, { segment, text, handle = '' }: ReplaceEdit, original: string): Mask {
+  const { turn, tool, text: read, media } = segments[segment] as Segment;
+  // Mostly the text as it was read, which the ledger has counted.
+  const known = read === original && !media ? history.planner.ledger.segmentTokens[segment] : undefined;
+  const tokens = Math.max(0, (known ?? countTokens(original)) - countTokens(text));
   const named = tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) };
   return { handle, turn, ...named, placeholder: text, chars: original.length, tokens };
 }

@@ -1,7 +1,7 @@
 import type { ReplaceEdit } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { Tokens } from '../receipts/receipt.ts';
-import { toMask } from './edits.ts';
+import { toMasks } from './edits.ts';
 import type { PlannedRequest } from './plan.ts';
 import type { WrittenRequest } from './write-request.ts';
 
@@ -81,8 +81,14 @@ function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<E
   const { tokens } = planned.report;
   // The plan may have been made with the size of an older system prompt.
   const overhead = planned.request.overhead.tokens - planned.settings.overheadTokens;
-  const savedBy = (some: readonly ReplaceEdit[], others: readonly ReplaceEdit[]): number =>
-    some.reduce((sum, edit) => (others.includes(edit) ? sum : sum + toMask(planned, edit).tokens), 0);
+  const savedBy = (some: readonly ReplaceEdit[], others: readonly ReplaceEdit[]): number => {
+    const known = new Set(others);
+    const masks = toMasks(
+      planned,
+      some.filter((edit) => !known.has(edit)),
+    );
+    return masks.reduce((sum, { tokens }) => sum + tokens, 0);
+  };
   const shown = edits === planned.edits ? 0 : savedBy(planned.edits, edits) - savedBy(edits, planned.edits);
   return { before: tokens.before + overhead, after: Math.min(tokens.before, tokens.after + shown) + overhead };
 }

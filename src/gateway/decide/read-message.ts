@@ -2,7 +2,7 @@ import { type ReadShare, readShare } from '../../formats/coverage.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { isRecallTool } from '../../plan/handles.ts';
-import type { JsonScan, Member } from '../bytes/json-scan.ts';
+import { DUPLICATE, type JsonScan, MISSING } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-markers.ts';
@@ -162,31 +162,15 @@ function readResults(context: Context): Results | Reason {
   return { results, fixed, originals };
 }
 
-const MISSING = -1;
-const DUPLICATE = -2;
-
 /** The value at a path; DUPLICATE if an object on the way has a key twice: readers may use either. */
 function locate(scan: JsonScan, path: readonly (string | number)[]): number {
   let value = 0;
   for (const key of path) {
-    const next = typeof key === 'number' ? (scan.elements(value)[key] ?? MISSING) : memberValue(scan, value, key);
+    const next = typeof key === 'number' ? scan.element(value, key) : scan.member(value, key);
     if (next < 0) return next;
     value = next;
   }
   return value;
-}
-
-function memberValue(scan: JsonScan, object: number, name: string): number {
-  if (!scan.isObject(object)) return MISSING;
-  const members = scan.members(object);
-  if (hasDuplicate(members)) return DUPLICATE;
-  return members.find((member) => member.name === name)?.value ?? MISSING;
-}
-
-function hasDuplicate(members: readonly Member[]): boolean {
-  for (let i = 0; i < members.length; i++)
-    for (let j = 0; j < i; j++) if (members[i]?.name === members[j]?.name) return true;
-  return false;
 }
 
 /** Undefined for an object that cannot be replaced. */
@@ -201,7 +185,7 @@ function placeOf({ wire, scan, hasMarkers }: Context, value: number): ResultPlac
     const isWhole = members.some(({ name }) => name === 'type' || whole.includes(name));
     return isWhole ? { start, end, markers: '' } : undefined;
   }
-  if (memberValue(scan, value, replaced.name) === DUPLICATE) return DUPLICATE;
+  if (scan.member(value, replaced.name) === DUPLICATE) return DUPLICATE;
   const gone = members.find(({ name }) => name === attachments);
   return {
     ...valueRange(scan, replaced.value),

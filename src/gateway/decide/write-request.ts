@@ -55,8 +55,8 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
   };
 }
 
-/** Key: handle and turn. */
-export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
+/** Key: handle and turn. Joined, because engines keep the parts of a template apart until the text is read. */
+export const storedKey = ({ handle, turn }: Hidden): string => [handle, turn].join(' ');
 
 /** The edit of a result in the last answered request, or when it was first sent. */
 export const sentEdit = (planned: PlannedRequest, segment: number): ReplaceEdit | undefined =>

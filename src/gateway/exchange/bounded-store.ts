@@ -23,7 +23,7 @@ export function createBoundedStore(maxBytes: number): BoundedStore {
   const touch = store.touch.bind(store);
   const sizes = new SessionSizes();
   const makeRoom = async (items: Items): Promise<void> => {
-    const most = items.reduce((sum, { text }) => sum + sizeOf(text), 0);
+    const most = items.reduce((sum, { text }) => sum + MOST_BYTES * text.length + REFERENCE_BYTES, 0);
     if (sizes.total + most <= maxBytes) return;
     const wanted = sizes.missing(items);
     if (sizes.total + wanted <= maxBytes) return;
@@ -36,7 +36,7 @@ export function createBoundedStore(maxBytes: number): BoundedStore {
   };
   const put: Store['putMany'] = async (items) => {
     for (const item of items) checkItem(item);
-    for (const { about } of items) sizes.use(about.session);
+    for (const session of new Set(items.map(({ about }) => about.session))) sizes.use(session);
     await makeRoom(items);
     const handles = await putMany(items);
     sizes.add(items, handles);
@@ -65,6 +65,9 @@ const KEPT_SHARE = 0.75;
 
 /** Estimated bytes of a reference, added to its text. */
 const REFERENCE_BYTES = 512;
+
+/** A UTF-16 unit has at most this many bytes in UTF-8. */
+const MOST_BYTES = 3;
 
 const sizeOf = (text: string): number => Buffer.byteLength(text) + REFERENCE_BYTES;
 
@@ -153,5 +156,6 @@ class SessionSizes {
   }
 }
 
+/** Joined, because engines keep the parts of a template apart until the text is read. */
 const keyOf = ({ turn, tool }: Items[number]['about'], handle: string | undefined): string =>
-  `${handle} ${turn} ${tool}`;
+  [handle, turn, tool].join(' ');

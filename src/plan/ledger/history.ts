@@ -80,7 +80,8 @@ export class History<M> {
   replies = 0;
   readonly #viewer: Viewer<M>;
   readonly #coversLater: boolean;
-  readonly #viewed: Viewed<M> | undefined;
+  /** Messages that were viewed before and are not appended yet. */
+  #viewed: Viewed<M> | undefined;
   /** The first segment of each message. */
   readonly #starts: number[] = [];
 
@@ -128,6 +129,7 @@ export class History<M> {
     const before = this.replies;
     const viewed = this.#viewed?.messages[this.#starts.length];
     this.#starts.push(this.segments.length);
+    if (this.#viewed?.messages.length === this.#starts.length) this.#viewed = undefined;
     if (viewed) for (const segment of viewed.segments) this.segments.push(segment);
     else this.#viewer.add(message, this.segments);
     this.replies = viewed?.turn ?? this.#viewer.turn;

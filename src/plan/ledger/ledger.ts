@@ -56,8 +56,10 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
     super(format, options);
-    this.#handles = options;
-    this.#drafts = new Drafts(this, options, (handle) => this.hidden.find((one) => one.handle === handle)?.text);
+    // Not all options: they hold the view of the first messages.
+    const { handleOf, show } = options;
+    this.#handles = { handleOf, show };
+    this.#drafts = new Drafts(this, this.#handles, (handle) => this.hidden.find((one) => one.handle === handle)?.text);
   }
 
   /** A ledger of all of these messages. */
