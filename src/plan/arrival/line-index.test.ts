@@ -99,6 +99,16 @@ describe('LineIndex', () => {
     expect(index.find(shared, 0, (id) => id === 3)).toEqual([{ id: 3, line: 0 }]);
   });
 
+  it('names the end of the lines that may be in the index', () => {
+    const index = new LineIndex();
+    index.add(1, read(...lines('a', 6), '}', '', '}', ...lines('b', 6)));
+    const other = read(...lines('x', 4), ...lines('a', 6), '}', '', '}', ...lines('b', 3), ...lines('y', 8));
+    expect(index.nextLikely(other, 0)).toBe(4);
+    expect(index.endOfLikely(other, 4)).toBe(16);
+    expect(index.nextLikely(other, 16)).toBe(other.count);
+    expect(index.endOfLikely(shared, 4)).toBe(shared.count);
+  });
+
   it('grows with its texts', () => {
     const index = new LineIndex();
     const long = read(...lines('long', 400));

@@ -14,10 +14,10 @@ export interface Place {
 
 interface IndexedText {
   readonly id: number;
-  /** Undefined once it was removed, so that its text is freed. */
-  lines: NumberedLines | undefined;
+  readonly count: number;
   /** The number of its first line in the index. */
-  readonly first: number;
+  first: number;
+  isRemoved: boolean;
 }
 
 /**
@@ -29,8 +29,8 @@ interface IndexedText {
  */
 export class LineIndex {
   readonly #newest = new HashTable();
-  /** For each line the next older one in its list; 0 for the oldest. */
-  #older = new Int32Array(FEWEST_LINES);
+  /** For each line the hash of it and the next two, and the next older line in its list; 0 for the oldest. */
+  #places = new Int32Array(PLACE_FIELDS * FEWEST_LINES);
   #next = 1;
   #removedLines = 0;
   #texts: IndexedText[] = [];
@@ -39,26 +39,19 @@ export class LineIndex {
   add(id: number, lines: NumberedLines): void {
     const count = lines.count - 2;
     if (count <= 0) return;
-    const first = this.#next;
-    const text: IndexedText = { id, lines, first };
+    const text: IndexedText = { id, count, first: this.#next, isRemoved: false };
     this.#byId.set(id, text);
-    this.#texts.push(text);
     this.#reserve(count);
-    let before = 0;
-    for (let line = 0; line < count; line++) {
-      const hash = lines.hashOfThree(line);
-      // If the same line repeats, the first place begins the longest run.
-      if (hash !== 0 && hash !== before) this.#list(hash, first + line, id);
-      before = hash;
-    }
+    for (let line = 0; line < count; line++) this.#places[PLACE_FIELDS * (text.first + line)] = lines.hashOfThree(line);
+    this.#list(text);
   }
 
   remove(id: number): void {
     const text = this.#byId.get(id);
-    if (!text?.lines) return;
+    if (!text) return;
     this.#byId.delete(id);
-    this.#removedLines += text.lines.count - 2;
-    text.lines = undefined;
+    text.isRemoved = true;
+    this.#removedLines += text.count;
     if (this.#removedLines > Math.max(FEWEST_LINES, MOST_REMOVED * this.#next)) this.#forgetRemoved();
   }
 
@@ -71,6 +64,16 @@ export class LineIndex {
     return lines.count;
   }
 
+  /** The end of the lines from here on that each are one of three which may be in the index, or of three that are too short for it. */
+  endOfLikely(lines: NumberedLines, from: number): number {
+    let end = from + 3;
+    for (let line = from + 1; line < end && line < lines.count; line++) {
+      const hash = lines.hashOfThree(line);
+      if (hash === 0 || this.#newest.get(hash) !== 0) end = line + 3;
+    }
+    return Math.min(end, lines.count);
+  }
+
   /** The newest places where the three lines may be, because their hashes are equal, in texts that may be used. */
   find(lines: NumberedLines, line: number, isUsable: (id: number) => boolean = () => true): Place[] {
     const newest = this.#newest.get(lines.hashOfThree(line));
@@ -78,51 +81,74 @@ export class LineIndex {
     let passed = 0;
     let newer = newest;
     for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {
-      const { id, first, lines: there } = this.#textAt(place);
-      if (there && isUsable(id)) found.push({ id, line: place - first });
-      else if (there && ++passed === MOST_PASSED) break;
+      const { id, first, isRemoved } = this.#textAt(place);
+      if (!isRemoved && isUsable(id)) found.push({ id, line: place - first });
+      else if (!isRemoved && ++passed === MOST_PASSED) break;
       // The newest stays in the list, because the table has its number.
-      if (!there && place !== newest) this.#older[newer] = this.#olderThan(place);
+      if (isRemoved && place !== newest) this.#setOlder(newer, this.#olderThan(place));
       else newer = place;
     }
     return found;
   }
 
-  #list(hash: number, place: number, id: number): void {
+  /** Adds the lines of a text to their lists. */
+  #list(text: IndexedText): void {
+    this.#texts.push(text);
+    let before = 0;
+    for (let place = text.first; place < text.first + text.count; place++) {
+      const hash = this.#places[PLACE_FIELDS * place] as number;
+      // If the same line repeats, the first place begins the longest run.
+      if (hash !== 0 && hash !== before) this.#insert(hash, place, text.id);
+      before = hash;
+    }
+  }
+
+  #insert(hash: number, place: number, id: number): void {
     const newest = this.#newest.set(hash, place);
-    this.#older[place] = newest;
+    this.#setOlder(place, newest);
     if (newest === 0 || this.#textAt(newest).id <= id) return;
     // An older text was added: its place goes after all newer ones.
     this.#newest.set(hash, newest);
     let newer = newest;
     let older = this.#olderThan(newer);
     for (; older !== 0 && this.#textAt(older).id > id; older = this.#olderThan(older)) newer = older;
-    this.#older[newer] = place;
-    this.#older[place] = older;
+    this.#setOlder(newer, place);
+    this.#setOlder(place, older);
   }
 
   #reserve(lines: number): void {
     this.#newest.reserve(lines);
     this.#next += lines;
-    if (this.#next <= this.#older.length) return;
-    const larger = new Int32Array(Math.max(this.#next, this.#older.length * 2));
-    larger.set(this.#older);
-    this.#older = larger;
+    const { length } = this.#places;
+    if (PLACE_FIELDS * this.#next <= length) return;
+    const larger = new Int32Array(Math.max(PLACE_FIELDS * this.#next, length * 2));
+    larger.set(this.#places);
+    this.#places = larger;
   }
 
+  /** Moves the other texts to the front, and lists their lines again. */
   #forgetRemoved(): void {
-    const texts = this.#texts;
+    const kept = this.#texts.filter(({ isRemoved }) => !isRemoved);
     // As many lines will be added again. Without room for them, the table would be rebuilt several times.
     this.#newest.clear(this.#next);
-    this.#older = new Int32Array(this.#next);
     this.#next = 1;
     this.#removedLines = 0;
     this.#texts = [];
-    for (const { id, lines } of texts) if (lines) this.add(id, lines);
+    for (const text of kept) {
+      const from = PLACE_FIELDS * text.first;
+      this.#places.copyWithin(PLACE_FIELDS * this.#next, from, from + PLACE_FIELDS * text.count);
+      text.first = this.#next;
+      this.#next += text.count;
+      this.#list(text);
+    }
   }
 
   #olderThan(place: number): number {
-    return this.#older[place] as number;
+    return this.#places[PLACE_FIELDS * place + 1] as number;
+  }
+
+  #setOlder(place: number, older: number): void {
+    this.#places[PLACE_FIELDS * place + 1] = older;
   }
 
   /** The text that has a line: the last one that begins at or before it. */
@@ -137,6 +163,7 @@ export class LineIndex {
   }
 }
 
+const PLACE_FIELDS = 2;
 const FEWEST_LINES = 256;
 /** All lines are listed again once for each three that were removed. */
 const MOST_REMOVED = 0.75;

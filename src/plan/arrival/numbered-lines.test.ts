@@ -9,6 +9,14 @@ const bodiesOf = (text: string): string[] => {
 };
 
 describe('NumberedLines', () => {
+  it('keeps its lines when another text is read, unless they were released', () => {
+    const lines = new NumberedLines('1: first\n2: second\nthird');
+    expect(new NumberedLines('another text\n\nin lines\nof its own').release()).toBeUndefined();
+    expect(lines.release()).toBe(lines);
+    expect([0, 1, 2].map((line) => lines.body(line))).toEqual(['first', 'second', 'third']);
+    expect([0, 1, 2].map((line) => lines.prefix(line))).toEqual(['1: ', '2: ', '']);
+  });
+
   it.each([
     ['    12→const a = 1;', '    12→', 12],
     ['12\tconst a = 1;', '12\t', 12],

@@ -10,11 +10,13 @@ export class NumberedLines {
   /** Lines that are never equal to another. */
   readonly leftOut: readonly number[];
   /** See `ReadLines`. The hashes of a line that is left out are 0. */
-  readonly #lines: Int32Array;
+  #lines: Int32Array;
   /** For each line its number, and the length of that with its padding and separator. */
-  readonly #numbers: Int32Array | undefined;
+  #numbers: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
+    if (inSharedMemory) inSharedMemory.#keep();
+    inSharedMemory = this;
     const { count, lines, numbers, inBrackets } = readLines(text);
     this.text = text;
     this.count = count;
@@ -25,6 +27,21 @@ export class NumberedLines {
       lines[line * LINE_FIELDS + 1] = 0;
       for (let first = Math.max(0, line - 2); first <= line; first++) lines[first * LINE_FIELDS + 2] = 0;
     }
+  }
+
+  #keep(): void {
+    this.#lines = this.#lines.slice(0, this.count * LINE_FIELDS + 1);
+    this.#numbers = this.#numbers?.slice(0, this.count * 2);
+  }
+
+  /**
+   * Call it when these lines are not needed for now. Undefined if they are still in shared memory: then they are never copied, and must not be
+   * used again.
+   */
+  release(): NumberedLines | undefined {
+    if (inSharedMemory !== this) return this;
+    inSharedMemory = undefined;
+    return undefined;
   }
 
   /** The length of some lines, their newlines included. */
@@ -136,6 +153,9 @@ export class NumberedLines {
     return this.#numbers ? (this.#numbers[2 * line + 1] as number) : 0;
   }
 }
+
+/** The lines that were read last. They are copied when the next text is read, unless they were released: most are used only once. */
+let inSharedMemory: NumberedLines | undefined;
 
 /** The prefix of a line, by the line above it. */
 export const prefixOf = (line: string, above = ''): string => new NumberedLines(`${above}\n${line}\n`).prefix(1);

@@ -35,7 +35,10 @@ const sharedNumbers = new Int32Array(1 << 14);
 /** After a text there are a newline and blanks, so that four bytes can be read anywhere. */
 const PADDING = 4;
 
-/** Reads a text once, in UTF-8 and mostly four bytes at a time: its characters would take several times as long. */
+/**
+ * Reads a text once, in UTF-8 and mostly four bytes at a time: its characters would take several times as long. The next text overwrites the
+ * lines.
+ */
 export function readLines(text: string): ReadLines {
   const { bytes, words, written } = bytesOf(text);
   const end = text.endsWith('\n') ? written - 1 : written;
@@ -74,14 +77,15 @@ export function readLines(text: string): ReadLines {
       numbers[2 * count + 1] = 0;
     }
     if (first === OPEN_BRACKET) inBrackets.push(count);
-    const start = unit;
+    const [start, body] = [unit, at];
+    let seen = 0;
     let hash = 0x811c9dc5;
     let word = words.getInt32(at, true);
     let newlines = newlinesIn(word);
     for (; newlines === 0; newlines = newlinesIn(word)) {
       hash = mix(hash ^ word);
+      seen |= word;
       at += 4;
-      unit += (word & NOT_ASCII) === 0 ? 4 : unitsIn(word, 4);
       word = words.getInt32(at, true);
     }
     // Uses only the bytes before the newline, so that equal lines have equal hashes.
@@ -89,7 +93,7 @@ export function readLines(text: string): ReadLines {
     const last = word & ~(-1 << (8 * rest));
     hash = mix(hash ^ last);
     at += rest;
-    unit += (last & NOT_ASCII) === 0 ? rest : unitsIn(last, rest);
+    unit += ((seen | last) & NOT_ASCII) === 0 ? at - body : unitsBetween(words, body, at);
     hash ||= 1;
     const chars = unit - start;
     lines[line + 1] = hash;
@@ -102,12 +106,7 @@ export function readLines(text: string): ReadLines {
     charsB = chars;
   }
   lines[count * LINE_FIELDS] = unit;
-  return {
-    count,
-    lines: lines.slice(0, count * LINE_FIELDS + 1),
-    numbers: isNumbered ? numbers.slice(0, 2 * count) : undefined,
-    inBrackets,
-  };
+  return { count, lines, numbers: isNumbered ? numbers : undefined, inBrackets };
 }
 
 interface TextBytes {
@@ -156,6 +155,13 @@ function unitsIn(word: number, bytes: number): number {
   const inside = word & ~(word << 1) & NOT_ASCII;
   const firstOfFour = word & (word << 1) & (word << 2) & (word << 3) & NOT_ASCII;
   return bytes - bitsIn(inside) + bitsIn(firstOfFour);
+}
+
+function unitsBetween(words: DataView, from: number, to: number): number {
+  let units = 0;
+  let at = from;
+  for (; at + 4 <= to; at += 4) units += unitsIn(words.getInt32(at, true), 4);
+  return units + unitsIn(words.getInt32(at, true) & ~(-1 << (8 * (to - at))), to - at);
 }
 
 /** The number of bytes with their highest bit set, if no other bit is set. */

@@ -42,7 +42,7 @@ class VisibleText {
     this.#lines = lines;
   }
 
-  /** Read only when a search needs them: most texts of a long history are masked before. */
+  /** Read only when a search meets them: most texts have no lines of another. */
   get lines(): NumberedLines {
     this.#lines ??= new NumberedLines(this.text, isMarker);
     return this.#lines;
@@ -73,7 +73,7 @@ export class VisibleLines {
   readonly #names = new TextNames();
   readonly #index = new LineIndex();
   /** The visible texts that the next search adds to the index. */
-  readonly #unindexed = new Map<number, VisibleText>();
+  readonly #unindexed = new Map<number, string>();
   #chars = 0;
   /** The lines of the last result, original and cleaned: one of them is usually added next. */
   #lastShaped: NumberedLines[] = [];
@@ -134,11 +134,12 @@ export class VisibleLines {
    */
   shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
     if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
+    this.#indexTexts();
     const lines = this.#knownLines(text) ?? new NumberedLines(text, isMarker);
     this.#lastShaped = [...this.#lastShaped.slice(-1), lines];
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
-    this.#indexTexts();
-    if (!this.#hasBlocks(lines, below, LEAST_SHARE * text.length)) return undefined;
+    const leastSize = LEAST_SHARE * text.length;
+    if (!this.#mayHaveBlocks(lines, leastSize) || !this.#hasBlocks(lines, below, leastSize)) return undefined;
     const blocks = this.#findBlocks(lines, below);
     if (blocks.length === 0) return undefined;
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
@@ -146,10 +147,11 @@ export class VisibleLines {
 
   #show(id: number, text: string, about: About): void {
     if (text.length < LEAST_BLOCK || text.length > arrivalLimits.visibleChars) return;
-    const shown = new VisibleText(text, about, this.#knownLines(text));
+    const known = this.#knownLines(text);
     this.#lastShaped = [];
-    this.#texts.set(id, shown);
-    this.#unindexed.set(id, shown);
+    if (known) this.#index.add(id, known);
+    else this.#unindexed.set(id, text);
+    this.#texts.set(id, new VisibleText(text, about, known?.release()));
     this.#chars += text.length;
     for (const oldest of this.#texts.keys()) {
       if (this.#chars <= arrivalLimits.visibleChars) break;
@@ -162,8 +164,27 @@ export class VisibleLines {
   }
 
   #indexTexts(): void {
-    for (const [id, { lines }] of this.#unindexed) this.#index.add(id, lines);
+    for (const [id, text] of this.#unindexed) {
+      const lines = new NumberedLines(text, isMarker);
+      this.#index.add(id, lines);
+      lines.release();
+    }
     this.#unindexed.clear();
+  }
+
+  /** Whether blocks may have this size in all, by the index alone: their lines are in stretches of lines that it may have. */
+  #mayHaveBlocks(lines: NumberedLines, leastSize: number): boolean {
+    const index = this.#index;
+    let size = 0;
+    let end = 0;
+    for (let line = index.nextLikely(lines, 0); line < lines.count; line = index.nextLikely(lines, end)) {
+      end = index.endOfLikely(lines, line);
+      const stretch = lines.sizeOf(line, end);
+      if (stretch >= LEAST_BLOCK) size += stretch;
+      if (size >= leastSize) return true;
+      if (size + lines.sizeOf(end, lines.count) < leastSize) return false;
+    }
+    return false;
   }
 
   /** Whether the lines that are part of a block of some visible text have at least this size. */
