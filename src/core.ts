@@ -1,4 +1,5 @@
 import { growingCoverage, readsTooLittle } from './formats/coverage.ts';
+import { isRecord } from './formats/lens.ts';
 import type { AnyFormat, Format } from './message.ts';
 import { badOption, checkOptions, given, rule } from './options.ts';
 import { checkFitOptions, type FitOptions, type FitResult, fitInFormat } from './plan/fit.ts';
@@ -46,7 +47,7 @@ export function fit<M>(messages: readonly M[], options: CoreFitOptions): FitResu
   return fitInFormat(messages, own, { handleOf, ...rest, parts });
 }
 
-const part = rule('a part of palimpsest/core', (value) => typeof value === 'object' && value !== null);
+const part = rule('a part of palimpsest/core', isRecord);
 const PART_RULES = { budget: part, arrival: part, oldTexts: part };
 
 export type { FitOptions, FitResult } from './plan/fit.ts';

@@ -37,7 +37,7 @@ export function checkOptions(of: string, options: object, rules: Rules, required
 
 /** Returns the options, or throws if they are not an object. Call it before destructuring. */
 export function given<T extends object>(of: string, options: T): T {
-  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
+  if (kindOfValue(options) === 'object') return options;
   throw badOption(`the options of ${of}`, 'an object', options);
 }
 
@@ -62,7 +62,7 @@ function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, SHOWN_CHARS)}'`;
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return `a list of ${value.length}`;
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+  return kindOfValue(value) === 'object' ? 'an object' : String(value);
 }
 
 /** The kind of a value in a word: `typeof`, but null and lists have their own. */

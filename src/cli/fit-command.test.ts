@@ -136,7 +136,7 @@ describe('palimpsest fit', () => {
     writeFileSync(file, '');
     const { code, stdout, stderr } = await fitted([...POLICY, '--store', file], { stdin: list });
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^palimpsest fit: .*ENOTDIR.*\n$/);
+    expect(stderr).toMatch(/^palimpsest fit: .*found: a file; .*\n$/);
   });
   it('takes a format, and bound thinking', async () => {
     const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });

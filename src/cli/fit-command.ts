@@ -1,5 +1,6 @@
 import { knownContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
+import { isRecord } from '../formats/lens.ts';
 import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
 import { defined } from '../options.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';
@@ -36,8 +37,7 @@ Options:
                        ai-sdk, langchain, openai-agents, ollama,
                        bedrock-converse, pi (default: detected)
   --store <place>      store hidden texts before anything is written: a folder,
-                       or a postgres:// address; implies --recall. Only hidden
-                       texts are stored, no turns
+                       or a postgres:// address; implies --recall, no turns
   --session <id>       with --store: under which session (default: from the
                        messages before the first reply)
   --recall             placeholders show the handle of the hidden text; without
@@ -161,7 +161,7 @@ const LISTS = ['messages', 'contents', 'input'] as const;
 function readRequest(text: string, where: string): Request {
   const body = parseJson(text, where);
   if (Array.isArray(body)) return { messages: body, options: {}, rebuild: (messages) => messages };
-  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const fields = isRecord(body) ? body : {};
   const key = LISTS.find((name) => Array.isArray(fields[name]));
   if (key === undefined) {
     const message = `Expected a list of messages in ${where}, or a request with one, but found neither`;

@@ -44,7 +44,7 @@ describe('palimpsest', () => {
       env: { PALIMPSEST_TOKEN: 'x'.repeat(16) },
     });
     expect([code, stdout]).toEqual([1, '']);
-    expect(stderr).toMatch(/^palimpsest \w+: .*ENOTDIR: not a directory.*\n$/);
+    expect(stderr).toMatch(/^palimpsest \w+: Expected stores in the folder .*run\.test\.ts but found: a file; .*\n$/);
   });
   it('lets a mistake of its own be seen with its stack', async () => {
     const stdout = (): never => {

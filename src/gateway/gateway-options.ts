@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { isRecord } from '../formats/lens.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/price-book.ts';
 import { anything, badOption, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
 import { policyRule } from '../plan/fit.ts';
@@ -131,7 +132,7 @@ const oldTextsRefused = (name = 'a policy of your own'): PalimpsestError =>
     `Expected createGateway option policy to be one that only edits results but found ${name} with old-texts=true, which works in the library and in sessions only; leave old-texts out`,
   );
 
-const record = rule('an object', (value) => typeof value === 'object' && value !== null);
+const record = rule('an object', isRecord);
 
 const RULES = {
   upstreams: record,

@@ -77,7 +77,7 @@ export function readNotice(text: string): Notice | undefined {
 /** A notice or a summary of ours. */
 export const isNote = (text: string): boolean => text.startsWith(summaryHeader) || readNotice(text) !== undefined;
 
-const MANAGER_NOTICE = /^\[(?:Context (?:compressed: \d|window \d+% full\. )|Session restarted\. Session #\d).*\]$/;
+const MANAGER_NOTICE = /^\[(?:Context (?:compressed: |window )\d|Session restarted\. Session #\d).*\]$/;
 
 /** Whether a text is a notice of the manager: about masks, a full window or a restart. */
 export const isManagerNotice = (text: string): boolean => text.length < 300 && MANAGER_NOTICE.test(text);

@@ -1,3 +1,4 @@
+import { isRecord } from '../formats/lens.ts';
 import type { Segment } from '../message.ts';
 import { replacementLaw } from './law.ts';
 import { onlyOldTextsDiffer } from './old-texts.ts';
@@ -16,15 +17,13 @@ export const metadata = replacementLaw('metadata', (_edit, segment, old, edited)
 function sameButContent(segment: Segment, before: unknown, after: unknown): boolean {
   let [old, edited] = [before, after];
   for (const key of segment.path) {
-    if (!isObject(old) || !isObject(edited) || !sameBeside(old, edited, key)) return false;
+    if (!isRecord(old) || !isRecord(edited) || !sameBeside(old, edited, key)) return false;
     [old, edited] = [old[key], edited[key]];
   }
   return true;
 }
 
 type Fields = Record<string | number, unknown>;
-
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 
 /** Whether all other fields are the same. LangChain repeats the content in `lc_kwargs`, and other parts of a list may be edited too. */
 function sameBeside(old: Fields, edited: Fields, key: string | number): boolean {

@@ -1,3 +1,4 @@
+import { isRecord } from '../formats/lens.ts';
 import { headOf } from '../text.ts';
 
 /** The arguments of edits that hold the text which the edit replaced: `old_string`, `oldText`, `old_str`, `search`. */
@@ -21,7 +22,7 @@ export function shortenOldText(text: string): string | undefined {
 
 /** The arguments of an edit with its old texts shortened, and all other bytes unchanged. Undefined if none is long. */
 export function shortenOldTexts(args: string): string | undefined {
-  if (args.length < LEAST_CHARS || !isObject(parse(args))) return undefined;
+  if (args.length < LEAST_CHARS || !isRecord(parse(args))) return undefined;
   let written = '';
   let copied = 0;
   for (let at = args.indexOf('"'); at >= 0; ) {
@@ -51,9 +52,9 @@ export function onlyOldTextsDiffer(before: unknown, after: unknown, name = ''): 
   if (typeof before === 'string' && typeof after === 'string') {
     if (isOldTextName(name)) return after === shortenOldText(before);
     const parsed = parse(before);
-    return isObject(parsed) && onlyOldTextsDiffer(parsed, parse(after), name);
+    return isRecord(parsed) && onlyOldTextsDiffer(parsed, parse(after), name);
   }
-  if (!isObject(before) || !isObject(after) || Array.isArray(before) !== Array.isArray(after)) return false;
+  if (!isRecord(before) || !isRecord(after) || Array.isArray(before) !== Array.isArray(after)) return false;
   const [keys, others] = [ownKeys(before), ownKeys(after)];
   return (
     keys.length === others.length &&
@@ -63,10 +64,6 @@ export function onlyOldTextsDiffer(before: unknown, after: unknown, name = ''): 
 
 /** LangChain repeats the fields of a message in `lc_kwargs`. */
 const ownKeys = (value: object): string[] => Object.keys(value).filter((key) => key !== 'lc_kwargs');
-
-type Fields = Record<string, unknown>;
-
-const isObject = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 
 function parse(text: string): unknown {
   if (!text.startsWith('{')) return undefined;

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { isRecord } from '../formats/lens.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
@@ -124,7 +125,7 @@ function areEpochs(value: unknown): boolean {
 }
 
 function isTable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every(positive.check);
+  return isRecord(value) && Object.values(value).every(positive.check);
 }
 
 function isPolicy(value: unknown): boolean {

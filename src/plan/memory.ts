@@ -1,5 +1,6 @@
+import { isRecord } from '../formats/lens.ts';
 import type { Planner } from './planner.ts';
-import { isObject, Snapshot } from './snapshot.ts';
+import { Snapshot } from './snapshot.ts';
 
 interface Conversation<M> {
   readonly planner: Planner<M>;
@@ -33,7 +34,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   const [first] = messages;
   const { isCold } = key;
   // The history does not show the next call what was masked because of a cold cache.
-  if (!isObject(first) || isCold) {
+  if (!isRecord(first) || isCold) {
     const planner = key.create();
     planner.take(messages, { isCold });
     return planner;

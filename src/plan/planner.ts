@@ -413,7 +413,7 @@ export class Planner<M> {
 
   /** A custom policy may ask for a summary without declaring `leavesOut`. */
   #budgetPart(): BudgetPart {
-    return this.#parts.budget ?? refuse('budget', 'for a policy that summarises');
+    return this.#parts.budget ?? refuse('budget', 'for a policy with a limit or summaries');
   }
 
   /** The results that a forced epoch may mask: those outside the window, or those inside it too. */
@@ -449,13 +449,12 @@ const furthest = (a: Reach, b: Reach): Reach => (REACHES.indexOf(a) > REACHES.in
 function checkParts<M>({ policy, parts = {}, maxTokens, arrival }: PlannerOptions<M>): void {
   const { limit, leavesOut, summarize, oldTexts, maxResultTokens } = policy;
   if (!parts.budget) {
-    if (maxTokens !== undefined) refuse('budget', 'where maxTokens or a model sets a budget');
-    if (limit || leavesOut || summarize) refuse('budget', 'for this policy, which has a limit or writes summaries');
+    if (maxTokens !== undefined) refuse('budget', 'for maxTokens or a model');
+    if (limit || leavesOut || summarize) refuse('budget', 'for a policy with a limit or summaries');
   }
-  if (!parts.oldTexts && oldTexts) refuse('oldTexts', 'for this policy, which has oldTexts');
+  if (!parts.oldTexts && oldTexts) refuse('oldTexts', 'for a policy with oldTexts');
   const isShaped = Object.values(toArrival(arrival, policy.arrival)).some(Boolean) || maxResultTokens !== undefined;
-  if (!parts.arrival && isShaped)
-    refuse('arrival', 'where results are made smaller (clean, references, shellOutput, maxResultTokens)');
+  if (!parts.arrival && isShaped) refuse('arrival', 'for clean, references, shellOutput or maxResultTokens');
 }
 
 function refuse(part: keyof PlannerParts, where: string): never {

@@ -1,3 +1,4 @@
+import { isRecord } from '../formats/lens.ts';
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { anything, badOption, checkOptions, count, defined, flag, func, names, positive, rule } from '../options.ts';
 import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
@@ -218,7 +219,8 @@ export interface CommonOptions {
   readonly placeholder?: Placeholder;
 }
 
-const COMMON_RULES = {
+/** A function, so that a bundle without policy makers has none of it. */
+const commonRules = () => ({
   minTokens: count,
   keepTools: names,
   onlyTools: names,
@@ -234,18 +236,18 @@ const COMMON_RULES = {
   windowByKind: rule('true, false or a share of the window for some kinds', isShares),
   toolKinds: rule(`an object with ${KINDS.join(', ')} for each tool`, areKinds),
   placeholder: anything,
-};
+});
 
 function isShares(value: unknown): boolean {
   if (typeof value === 'boolean') return true;
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isRecord(value)) return false;
   const isShare = ([kind, share]: [string, unknown]): boolean =>
     (KINDS as readonly string[]).includes(kind) && typeof share === 'number' && share >= 0 && Number.isFinite(share);
   return Object.entries(value).every(isShare);
 }
 
 function areKinds(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every((kind) => KINDS.includes(kind));
+  return isRecord(value) && Object.values(value).every((kind) => (KINDS as readonly unknown[]).includes(kind));
 }
 
 /** Whether a policy's options and the laws allow masking a result. */
@@ -283,7 +285,7 @@ interface Tagged<S> {
 
 /** Makes a policy from its own rule and the options that all share. */
 export function createPolicy<S>(make: Make<S>): Policy {
-  checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
+  checkOptions(make.name, make.options, { ...commonRules(), ...make.rules });
   // Copied, because the caller may change the options later.
   const options = copyOf(make.options);
   const window = make.window ?? DEFAULT_WINDOW;
@@ -341,7 +343,7 @@ function withTags<S>({ init, step }: Fold<S>, tags: readonly string[]): Fold<Tag
 function copyOf(options: CommonOptions): CommonOptions {
   const copy = (value: unknown): unknown => {
     if (Array.isArray(value)) return [...value];
-    return typeof value === 'object' && value !== null ? { ...value } : value;
+    return isRecord(value) ? { ...value } : value;
   };
   return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, copy(value)]));
 }

@@ -1,7 +1,7 @@
+import { isRecord } from '../formats/lens.ts';
+
 type Fields = Readonly<Record<string, unknown>>;
 type Owner = Fields | readonly unknown[];
-
-export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
 /** Planning a larger message is faster than comparing it; a message that contains itself has no end. */
 const MOST_VALUES = 2000;
@@ -18,25 +18,21 @@ const MOST_VALUES = 2000;
 export class Snapshot {
   readonly #owners: Owner[] = [];
   readonly #values: unknown[] = [];
-  #isComparable = true;
-
   /** False once something was added that cannot be compared this way. */
-  get isComparable(): boolean {
-    return this.#isComparable;
-  }
+  isComparable = true;
 
   add(root: unknown): void {
-    if (!this.#isComparable || !isObject(root)) return;
+    if (!this.isComparable || !isRecord(root)) return;
     try {
-      this.#isComparable = this.#add(root as Owner);
+      this.isComparable = this.#add(root as Owner);
     } catch {
-      this.#isComparable = false;
+      this.isComparable = false;
     }
   }
 
   isUnchanged(): boolean {
     try {
-      return this.#isComparable && this.#compareAll();
+      return this.isComparable && this.#compareAll();
     } catch {
       return false;
     }
@@ -72,7 +68,7 @@ export class Snapshot {
       values.push(owner.length);
       for (let i = 0; i < owner.length; i++) {
         values.push(owner[i]);
-        if (isObject(owner[i])) owners.push(owner[i]);
+        if (isRecord(owner[i])) owners.push(owner[i]);
       }
       return true;
     }
@@ -83,7 +79,7 @@ export class Snapshot {
       if (last === undefined && isIndex(key)) return false;
       const value = (owner as Fields)[key];
       values.push(value);
-      if (isObject(value)) owners.push(value as Owner);
+      if (isRecord(value)) owners.push(value as Owner);
       last = key;
     }
     values[start] = last;

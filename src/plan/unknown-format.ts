@@ -2,6 +2,7 @@ import { PalimpsestError } from '../errors.ts';
 import type { ListCoverage } from '../formats/coverage.ts';
 import { asList, asString, isRecord } from '../formats/lens.ts';
 import type { AnyFormat } from '../message.ts';
+import { kindOfValue } from '../options.ts';
 
 /** The error for a list that looks like none of the formats. */
 export const fitsNone = (messages: readonly unknown[]): PalimpsestError =>
@@ -22,7 +23,7 @@ export function readsLittle(
   const found =
     `found ${held} characters, of which ${isNamed ? 'the format that was named' : 'the likeliest format'}, ` +
     `${name}, reads ${read}. Most of the rest is in ${describe(messages, worst)}`;
-  return unknownFormat(found, isNamed ? 'name another format, or leave it out to have it detected' : FORMAT_IS);
+  return unknownFormat(found, isNamed ? 'name another format, or none' : FORMAT_IS);
 }
 
 const FORMAT_IS = 'pass { format } to say which it is';
@@ -33,8 +34,7 @@ const unknownFormat = (found: string, advice: string): PalimpsestError =>
 /** One message in a few words: its fields, and the types of its parts. */
 function describe(messages: readonly unknown[], index: number): string {
   const message = messages[index];
-  if (!isRecord(message) || Array.isArray(message))
-    return `message ${index}, ${Array.isArray(message) ? 'a list' : message === null ? 'null' : `a ${typeof message}`}`;
+  if (!isRecord(message) || Array.isArray(message)) return `message ${index}: ${kindOfValue(message)}`;
   const role = asString(message.role ?? message.type);
   const parts = asList(message.content ?? message.parts).map((part) => asString(part.type) ?? Object.keys(part)[0]);
   const said = [

@@ -301,14 +301,14 @@ function buildTable(): Int32Array {
 
 /** The rows that ASCII reaches, with an entry for each byte: one look-up in place of two. */
 function buildAsciiTable(): Int32Array {
-  const rows = [0];
   const numbers = new Map([[0, 0]]);
   const entries: number[] = [];
-  for (const row of rows)
+  // The loop also visits the rows that it adds.
+  for (const row of numbers.keys())
     for (let byte = 0; byte < ASCII_COUNT; byte++) {
       const entry = table[row + (classes[byte] as number)] as number;
       const next = entry & ROW_MASK;
-      const number = numbers.get(next) ?? rows.push(next) - 1;
+      const number = numbers.get(next) ?? numbers.size;
       numbers.set(next, number);
       entries.push((entry - next) | (number * ASCII_COUNT));
     }

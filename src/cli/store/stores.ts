@@ -51,22 +51,27 @@ export function showPlace(place: string): string {
 export const isDatabase = (place: string): boolean => /^postgres(?:ql)?:\/\//.test(place);
 
 function inFolder(path: string, mode: 'read' | 'write'): Stores {
-  const stores = keepOpen((tenant) => openStore({ path, mode, tenant }));
+  const stores = keepOpen(async (tenant) => {
+    namesIn(path);
+    return openStore({ path, mode, tenant });
+  });
   return { ...stores, isShared: false, tenants: async () => tenantsIn(path) };
 }
 
 function tenantsIn(path: string): string[] {
-  const names = unless(['ENOENT'], () => namesIn(path)) ?? [];
   // Not `default.bak`, which no command could open.
-  return names.filter((name) => isTenant(name) && holdsStore(join(path, name))).sort();
+  return namesIn(path)
+    .filter((name) => isTenant(name) && holdsStore(join(path, name)))
+    .sort();
 }
 
+/** The names in a folder, none if it does not exist yet. Throws if it is a file, or may not be read. */
 function namesIn(path: string): string[] {
   try {
     return readdirSync(path);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw error;
+    if (code === 'ENOENT') return [];
     const found = code === 'ENOTDIR' ? 'a file' : message;
     const remedy = 'name a folder that you may read with --store or $PALIMPSEST_STORE';
     throw new PalimpsestError('BAD_INPUT', `Expected stores in the folder ${path} but found: ${found}; ${remedy}`, {

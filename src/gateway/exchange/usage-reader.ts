@@ -1,4 +1,5 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
+import { isRecord } from '../../formats/lens.ts';
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
@@ -225,8 +226,7 @@ function ended(decoder: Decoder): Promise<void> {
   });
 }
 
-const asFields = (value: unknown): Fields | undefined =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+const asFields = (value: unknown): Fields | undefined => (isRecord(value) && !Array.isArray(value) ? value : undefined);
 
 const withoutNull = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));

@@ -1,4 +1,5 @@
-import type { Fields } from '../../formats/lens.ts';
+import { type Fields, isRecord } from '../../formats/lens.ts';
+
 import type { Format } from '../../message.ts';
 import type { Prices } from '../../plan/prices.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
@@ -153,5 +154,5 @@ export const isFilled = (value: unknown): boolean => Array.isArray(value) && val
 export function partAt(message: Fields, list: string, index: unknown): Fields {
   const parts = message[list];
   const part = Array.isArray(parts) ? parts[index as number] : undefined;
-  return typeof part === 'object' && part !== null ? part : {};
+  return isRecord(part) ? part : {};
 }

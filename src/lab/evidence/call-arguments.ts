@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 /** One text in the arguments of a call, and the names that lead to it. */
 export interface Argument {
   /** The keys of the enclosing objects, outermost first. Indices of lists are left out. */
@@ -42,7 +43,7 @@ function leavesOf(root: unknown): Argument[] {
     if (typeof value === 'string') leaves.push({ keys, text: withoutCarriageReturns(value) });
     else if (typeof value === 'number') leaves.push({ keys, text: String(value) });
     else if (Array.isArray(value)) for (const item of value.toReversed()) open.push({ keys, value: item });
-    else if (typeof value === 'object' && value !== null)
+    else if (isRecord(value))
       for (const [key, item] of Object.entries(value).reverse()) open.push({ keys: [...keys, key], value: item });
   }
   return leaves;

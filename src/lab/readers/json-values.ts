@@ -1,4 +1,5 @@
 import { constants } from 'node:buffer';
+import { isRecord } from '../../formats/lens.ts';
 
 export type Fields = Record<string, unknown>;
 
@@ -150,7 +151,7 @@ function endsInArray(text: string): boolean {
 
 function parseObject(text: string): Fields | undefined {
   const value = parse(text) ?? (/NaN|Infinity/.test(text) ? parse(withoutNaN(text)) : undefined);
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+  return isRecord(value) && !Array.isArray(value) ? value : undefined;
 }
 
 function parse(text: string): unknown {

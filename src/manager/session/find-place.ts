@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 import { badOption, rule } from '../../options.ts';
 import { diskPlace } from './disk/disk-place.ts';
 import { directoryRule } from './disk/session-folder.ts';
@@ -17,7 +18,7 @@ export const PLACE_RULES = {
   directory: directoryRule,
   database: rule(
     'a postgres:// address, a Pool of the package pg, or an object with one of them',
-    (v) => (typeof v === 'string' && v !== '') || (typeof v === 'object' && v !== null),
+    (v) => (typeof v === 'string' && v !== '') || isRecord(v),
   ),
 };
 

@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 import { flag, rule } from '../../options.ts';
 
 /** How results are made smaller when they are first sent. */
@@ -31,10 +32,7 @@ export const arrivalRules = {
 };
 
 /** Checks the option `arrival`. Its fields are checked with `arrivalRules`. */
-export const arrivalRule = rule(
-  'an object with clean, references, shellOutput and truncate',
-  (v) => typeof v === 'object' && v !== null,
-);
+export const arrivalRule = rule('an object with clean, references, shellOutput and truncate', isRecord);
 
 /** The options of a conversation, with defaults applied. */
 export interface Arrival {

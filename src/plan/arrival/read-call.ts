@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 import { headOf } from '../../text.ts';
 import { subjectIn } from '../placeholder.ts';
 import { parseArguments } from '../tool-kind/call-fields.ts';
@@ -35,6 +36,6 @@ function collect(value: unknown, { argument, field }: Omit<CallText, 'text'>, in
   if (typeof value === 'string') into.push({ argument, field, text: value });
   else if (Array.isArray(value))
     value.forEach((item, i) => void collect(item, { argument: `${inside}${i + 1}`, field }, into));
-  else if (typeof value === 'object' && value !== null)
+  else if (isRecord(value))
     for (const [key, item] of Object.entries(value)) collect(item, { argument: `${inside}${key}`, field: key }, into);
 }

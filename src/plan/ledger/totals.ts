@@ -163,15 +163,13 @@ export class Totals {
   /** The messages from one up to another, not including it. */
   between(from: number, to: number): Sizes & { text: number } {
     const { segments, results } = this.#history;
-    const size = { tokens: 0, text: 0, chars: 0 };
-    for (let i = from; i < to; i++) size.tokens += this.ofMessage(i);
-    const end = this.#history.startOf(to);
-    for (let i = this.#history.startOf(from); i < end; i++) {
+    const [start, end] = [this.#history.startOf(from), this.#history.startOf(to)];
+    let chars = 0;
+    for (let i = start; i < end; i++) {
       const segment = segments[i] as Segment;
-      size.text += this.#textAt(i);
-      if (!isArguments(segment)) size.chars += (results[i] ?? segment).text.length;
+      if (!isArguments(segment)) chars += (results[i] ?? segment).text.length;
     }
-    return size;
+    return { tokens: this.#tokensIn(from, to), text: this.#textIn(start, end), chars };
   }
 
   /** The messages that are sent from this one on, without notes. */

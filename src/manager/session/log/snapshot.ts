@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { parse } from 'yaml';
+import { isRecord } from '../../../formats/lens.ts';
 import type { ConversationState } from '../conversation/conversation.ts';
 import type { SessionNames } from '../session-storage.ts';
 import { isKnownDamage, type KnownDamage } from './damage.ts';
@@ -94,7 +95,7 @@ const linesOf = (block: string): string[] => block.split('\n').filter((line) => 
 
 function isState(state: object): boolean {
   const { number, approvals, skipped } = state as Partial<ConversationState<unknown>>;
-  return Number.isSafeInteger(number) && [approvals, skipped].every((v) => typeof v === 'object' && v !== null);
+  return Number.isSafeInteger(number) && [approvals, skipped].every(isRecord);
 }
 
 function readPlace(line: string): readonly [string, Place] {
