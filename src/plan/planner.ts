@@ -378,7 +378,6 @@ export class Planner<M> {
         this.#budgetPart().summariseTurns(ledger, this.#summary, {
           upTo: step.summarize,
           fromOriginals: true,
-          keepsQuestion: true,
         });
       if (!removed) return step;
     }

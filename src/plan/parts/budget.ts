@@ -12,7 +12,7 @@ const STAGES: readonly Stage[] = [
   { kind: 'mask', which: 'outside' },
   { kind: 'mask', which: 'inside' },
   CLIP_NEWEST,
-  { kind: 'summarise', keepsQuestion: true },
+  { kind: 'summarise' },
   ...LAST_RESORTS,
 ];
 

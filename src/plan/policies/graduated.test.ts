@@ -85,6 +85,18 @@ describe('graduated', () => {
   });
 });
 
+it('keeps the question of the first answer behind the summary', () => {
+  const talk = Array.from({ length: 12 }, (_, n) => [
+    { role: 'user', content: `Question ${n + 1}?` },
+    { role: 'assistant', content: `Answer ${n + 1}: ${'word '.repeat(80)}` },
+  ]);
+  const { messages } = fit(talk.flat().slice(0, -1), { policy: graduated({ maxInputTokens: 600 }) });
+  const starts = messages.map(({ content }) => content.slice(0, content.search(/[?:]/)));
+  const numbers = [7, 8, 9, 10, 11, 12];
+  const kept = numbers.flatMap((n) => [`Question ${n}`, `Answer ${n}`]).slice(0, -1);
+  expect(starts).toEqual(['Question 1', 'Conversation summary (contract)', ...kept]);
+});
+
 describe('graduatedBudget', () => {
   it('has the defaults of HistoryReducer', () => {
     const { stages, ...budget } = graduatedBudget({ maxInputChars: 5 });

@@ -248,7 +248,7 @@ describe('drop', () => {
 
   it('puts a notice in the place of a summary, and counts the messages that the summary covers', () => {
     const ledger = ledgerOf(history(6));
-    summariseTurns(ledger, {}, { upTo: 4, keepsQuestion: false });
+    summariseTurns(ledger, {}, { upTo: 4 });
     expect(ledger.notes.summary).toBeDefined();
     drop(ledger, { kind: 'drop', what: 'summary' }, budgetOf(1));
     expect(ledger.notes).toEqual({ notice: { omitted: 8, handle: '' } });
@@ -258,7 +258,7 @@ describe('drop', () => {
 
   it('counts the messages of a notice and of the summary beside it, and hides both', () => {
     const ledger = dropped(history(8), 'turns', budgetOf(7000));
-    summariseTurns(ledger, {}, { upTo: 4, keepsQuestion: false });
+    summariseTurns(ledger, {}, { upTo: 4 });
     const { summary, notice } = ledger.notes;
     expect([notice?.omitted, summary?.includes('Covers: 8 earlier messages')]).toEqual([4, true]);
     drop(ledger, { kind: 'drop', what: 'summary' }, budgetOf(1));
@@ -268,7 +268,7 @@ describe('drop', () => {
 
   it('counts a summary as one message if the words of a model do not say how many it covers', () => {
     const ledger = ledgerOf(history(6));
-    summariseTurns(ledger, { summarize: () => 'The build is broken.' }, { upTo: 4, keepsQuestion: false });
+    summariseTurns(ledger, { summarize: () => 'The build is broken.' }, { upTo: 4 });
     expect(ledger.notes.summary).toContain('The build is broken.');
     drop(ledger, { kind: 'drop', what: 'summary' }, budgetOf(1));
     expect(ledger.notes.notice?.omitted).toBe(1);

@@ -11,11 +11,11 @@ export interface MaskStage {
   readonly which: 'outside' | 'inside' | 'all';
 }
 
-/** Replaces the turns outside the window by one summary, if that is smaller. */
+/** Replaces the turns outside the window by one summary, if that is smaller. The question of the first reply that stays stays too. */
 export interface SummariseStage {
   readonly kind: 'summarise';
-  /** The question of the first reply that stays is not summarised. */
-  readonly keepsQuestion?: true;
+  /** The question of the first reply that stays is summarised too. */
+  readonly takesQuestion?: true;
   /** Undone if the history is still too large. */
   readonly onlyIfEnough?: true;
 }

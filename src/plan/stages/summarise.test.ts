@@ -14,12 +14,13 @@ import {
 import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
 import { Ledger, type LedgerOptions } from '../ledger/ledger.ts';
+import type { SummariseStage } from './stage.ts';
 import { type SummaryBudget, type SummaryRange, summarise, summariseTurns } from './summarise.ts';
 
 function summarised(list: readonly ChatMessage[], range: Partial<SummaryRange> = {}, budget: SummaryBudget = {}) {
   const ledger = Ledger.of(list, chat);
   ledger.beginRequest();
-  const isWritten = summariseTurns(ledger, budget, { upTo: 4, keepsQuestion: false, ...range });
+  const isWritten = summariseTurns(ledger, budget, { upTo: 4, ...range });
   return { ledger, isWritten, summary: ledger.notes.summary ?? '' };
 }
 
@@ -59,7 +60,7 @@ describe('summariseTurns', () => {
       const ledger = Ledger.of(list, chat, options);
       ledger.beginRequest();
       const { chars, tokens } = ledger.totals;
-      const isWritten = summariseTurns(ledger, {}, { upTo, keepsQuestion: false });
+      const isWritten = summariseTurns(ledger, {}, { upTo });
       const isSmaller = ledger.totals.chars < chars && ledger.totals.tokens < tokens;
       expect(isSmaller).toBe(isWritten);
       return isWritten;
@@ -110,7 +111,7 @@ describe('summariseTurns', () => {
 
   it('hides the summary before it too', () => {
     const { ledger, summary } = summarised(history(8), { upTo: 3 });
-    expect(summariseTurns(ledger, {}, { upTo: 3, keepsQuestion: false })).toBe(true);
+    expect(summariseTurns(ledger, {}, { upTo: 3 })).toBe(true);
     expect(ledger.hidden.at(-1)?.text.startsWith(`${summary}\n`)).toBe(true);
     expect(ledger.notes.summary).toContain('Covers: 12 earlier messages');
   });
@@ -118,7 +119,7 @@ describe('summariseTurns', () => {
   it('takes a short turn into the summary before it, which it replaces', () => {
     const list = [...history(4), ...toolTurn({ id: 'x', output: prose(80) }), ...history(2).slice(2)];
     const { ledger } = summarised(list, { upTo: 4 });
-    expect(summariseTurns(ledger, {}, { upTo: 1, keepsQuestion: false })).toBe(true);
+    expect(summariseTurns(ledger, {}, { upTo: 1 })).toBe(true);
     expect(ledger.notes.summary).toContain('Covers: 10 earlier messages');
   });
 
@@ -182,7 +183,7 @@ describe('summariseTurns', () => {
       for (const { segment } of ledger.observations.slice(0, 2)) ledger.mask(segment);
       ledger.endRequest();
       ledger.beginRequest();
-      summariseTurns(ledger, {}, { upTo: 5, keepsQuestion: false });
+      summariseTurns(ledger, {}, { upTo: 5 });
       expect(ledger.notes.summary?.split('\n').slice(1)).toEqual([
         '- Covers: 11 earlier messages',
         '- Objective: Fix it.',
@@ -205,7 +206,7 @@ describe('summariseTurns', () => {
       ledger.beginRequest();
       ledger.mask(ledger.observations[0]?.segment as number);
       ledger.beginRequest();
-      const turns = { upTo: 2, keepsQuestion: false };
+      const turns = { upTo: 2 };
       summariseTurns(ledger, {}, fromOriginals === undefined ? turns : { ...turns, fromOriginals });
       return ledger.notes.summary ?? '';
     };
@@ -224,7 +225,7 @@ describe('summarise', () => {
     expect(ledger.sent().filter(({ role }) => role === 'assistant')).toHaveLength(3);
   });
 
-  it('keeps the question of the first reply that stays, where the stage says so', () => {
+  it('keeps the question of the first reply that stays, unless the stage takes it', () => {
     const list = [
       system('s'),
       user('First.'),
@@ -236,15 +237,14 @@ describe('summarise', () => {
       user('Fourth?'),
       reply('four'),
     ];
-    const texts = (keepsQuestion?: true): string[] => {
+    const texts = (stage: SummariseStage): string[] => {
       const ledger = Ledger.of(list, chat);
       ledger.beginRequest();
-      const stage = { kind: 'summarise', ...(keepsQuestion ? { keepsQuestion } : {}) } as const;
       summarise(ledger, stage, { max: 1, target: 1, measure: 'chars', stages: [], window: 2 });
       return ledger.sent().map(({ content }) => content);
     };
-    expect(texts(true)).toContain('Third?');
-    expect(texts()).not.toContain('Third?');
+    expect(texts({ kind: 'summarise' })).toContain('Third?');
+    expect(texts({ kind: 'summarise', takesQuestion: true })).not.toContain('Third?');
   });
 
   it('tells nothing of a question that stays', () => {
@@ -259,7 +259,7 @@ describe('summarise', () => {
       user('Fourth?'),
       reply('four'),
     ];
-    const { summary } = summarised(list, { upTo: 2, keepsQuestion: true });
+    const { summary } = summarised(list, { upTo: 2 });
     expect(summary).toContain('- Unresolved tasks: Second?\n');
   });
 

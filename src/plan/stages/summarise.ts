@@ -9,9 +9,8 @@ import { type Outcome, type SummaryFacts, writeNextSummary } from '../summary.ts
 import { removable, sum } from './drop.ts';
 import type { Budget, SummariseStage } from './stage.ts';
 
-export function summarise<M>(ledger: Ledger<M>, stage: SummariseStage, budget: Budget): void {
-  const keepsQuestion = stage.keepsQuestion === true;
-  summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window, keepsQuestion });
+export function summarise<M>(ledger: Ledger<M>, { takesQuestion }: SummariseStage, budget: Budget): void {
+  summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window, takesQuestion });
 }
 
 export type SummaryBudget = Pick<Budget, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
@@ -21,7 +20,8 @@ export interface SummaryRange {
   readonly upTo: number;
   /** Whether to describe results as they came, not as the last request carried them. */
   readonly fromOriginals?: boolean;
-  readonly keepsQuestion: boolean;
+  /** Whether the question of the first reply that stays is summarised too. */
+  readonly takesQuestion?: boolean | undefined;
 }
 
 /** Returns whether a summary was written. */
@@ -42,9 +42,9 @@ function summariseRows<M>(
   ledger: Ledger<M>,
   { summaryMaxChars = 1400, summarize }: SummaryBudget,
   rows: readonly Turn[],
-  { fromOriginals = false, keepsQuestion }: SummaryRange,
+  { fromOriginals = false, takesQuestion }: SummaryRange,
 ): boolean {
-  const removed = keepsQuestion ? removalOf(ledger, rows) : rows.map((row) => toRemoval(ledger, row));
+  const removed = takesQuestion ? rows.map((row) => toRemoval(ledger, row)) : removalOf(ledger, rows);
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
