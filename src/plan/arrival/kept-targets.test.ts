@@ -54,6 +54,23 @@ describe('keptTargets', () => {
     ]);
   });
 
+  it('are known also if a text that counted for the share of the result is masked since', () => {
+    const all = A.split('\n');
+    const [first, overlapping] = [all.slice(0, 20).join('\n'), all.slice(14, 25).join('\n')];
+    const rest = lines('c').split('\n');
+    const whole = [...all.slice(0, 25), ...rest, ...all.slice(0, 5)].join('\n');
+    const turns = [read('src/a.ts', first), read('src/b.ts', overlapping), turn('bash', { command: 'cat all' }, whole)];
+    const { messages } = fit([user('Fix it.'), ...turns.flat()], { format: chat, policy: never({ references: true }) });
+    const shaped = messages.at(-1)?.content ?? '';
+    expect(shaped).toMatch(
+      /^\[output lines 1–20: same as lines 1–20 of the last read_file src\/a\.ts above\]\nconst a21/,
+    );
+    const masked = read('src/b.ts', '[read_file src/b.ts: 11 lines, 300 chars masked]');
+    expect(keptIn(read('src/a.ts', first), masked, turn('bash', { command: 'cat all' }, shaped))).toEqual([
+      [first, shaped],
+    ]);
+  });
+
   it('are also calls whose argument a result shows again', () => {
     const call = { path: 'src/a.ts', mode: 'new', content: A };
     const again = reference('your last call of write_file src/a.ts', 40, 'content ');

@@ -41,6 +41,6 @@ export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
 function isWritten(text: string, lines: VisibleLines, above: readonly Visible[]): boolean {
   return withoutLastLine(text).some((shaped) => {
     const whole = resolveReferences(shaped, above);
-    return whole !== undefined && lines.shape(whole, Number.POSITIVE_INFINITY)?.text === shaped;
+    return whole !== undefined && lines.shapeAgain(whole)?.text === shaped;
   });
 }

@@ -133,13 +133,29 @@ export class VisibleLines {
    * if it has one.
    */
   shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
-    if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
+    const lines = tokens <= LEAST_TOKENS ? undefined : this.#linesOf(text);
+    if (!lines) return undefined;
+    const leastSize = LEAST_SHARE * text.length;
+    if (!this.#mayHaveBlocks(lines, leastSize) || !this.#hasBlocks(lines, below, leastSize)) return undefined;
+    return this.#withReferences(lines, below);
+  }
+
+  /** The same for a result that once had references: texts that were part of its share may be masked since. */
+  shapeAgain(text: string): Shaped | undefined {
+    const lines = this.#linesOf(text);
+    return lines && this.#withReferences(lines, Number.POSITIVE_INFINITY);
+  }
+
+  /** The lines of a result. Undefined if it is too long, or already has references. */
+  #linesOf(text: string): NumberedLines | undefined {
+    if (text.length > arrivalLimits.visibleChars) return undefined;
     this.#indexTexts();
     const lines = this.#knownLines(text) ?? new NumberedLines(text, isMarker);
     this.#lastShaped = [...this.#lastShaped.slice(-1), lines];
-    if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
-    const leastSize = LEAST_SHARE * text.length;
-    if (!this.#mayHaveBlocks(lines, leastSize) || !this.#hasBlocks(lines, below, leastSize)) return undefined;
+    return lines.leftOut.some((line) => readReference(lines.slice(line, line + 1))) ? undefined : lines;
+  }
+
+  #withReferences(lines: NumberedLines, below: number): Shaped | undefined {
     const blocks = this.#findBlocks(lines, below);
     if (blocks.length === 0) return undefined;
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
