@@ -549,6 +549,12 @@ describe('a new result whose reference is lost at once', () => {
     expect(sent).toEqual([A, sameAs('the last read_file src/a.ts')]);
   });
 
+  it('is sent whole beside another one that lost its target too', () => {
+    const both = reads('src', { c3: A, c4: B });
+    const turns = [read('c1', 'src/a.ts', A), read('c2', 'src/b.ts', B), both];
+    expect(requests(follow({ c4: { mask: ['c1', 'c2'] } }), turns)[2]?.slice(2)).toEqual([A, B]);
+  });
+
   it('is sent whole if the turn of the other one is left out', () => {
     expect(requests(follow({ c2: { leaveOutUpTo: 1 } }), [first, read('c2', 'src/a.ts', A)])[1]).toEqual([A]);
   });
