@@ -13,6 +13,7 @@ import {
   range,
   result,
   results,
+  system,
   toolTurn,
   unpaired,
 } from '../support/chat.ts';
@@ -148,6 +149,17 @@ describe('R2 graduated pipeline', () => {
       reductionStage: 'summarization',
       invariantStatus: 'ok',
     });
+  });
+
+  it('R2.3 the words of a system message in the middle stay: in the history, or as a constraint of the summary', () => {
+    const later = system('From now on, write to staging only.');
+    const run = [...RUN.slice(0, 6), later, ...RUN.slice(6)];
+    const masking = reduce(run, { maxInputChars: chars(run) - 1, ...window });
+    expect(masking.reductionStage).toBe('masking');
+    expect(masking.messages).toContain(later);
+    const summarised = reduce(run, { maxInputChars: SIZE_MASKED - 1, ...window });
+    expect(summarised.reductionStage).toBe('summarization');
+    expect(contents(summarised.messages)[1]).toMatch(/Current constraints: .*From now on, write to staging only\.$/m);
   });
 
   it('R2.4 falls back with invariantStatus fallback where nothing else is enough', () => {

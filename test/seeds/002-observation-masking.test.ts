@@ -90,6 +90,14 @@ describe('002 How it works', () => {
       }
   });
 
+  it('002 Masking function: a result of at most 80 tokens stays, and minTokens: 0 masks it too', () => {
+    const run = history(3, 300);
+    expect(countTokens(results(run)[0] ?? '')).toBeLessThanOrEqual(80);
+    const changed = (options: object): number[] =>
+      changedTurns(run, fitChat(run, { policy: slidingWindow({ turns: 1, ...options }) }).messages);
+    expect([changed({}), changed({ minTokens: 0 })]).toEqual([[], [1, 2]]);
+  });
+
   it.each(['[Output omitted for brevity]', '[Previous 50 lines omitted]', '[Tool output truncated]'])(
     '002 Example placeholders: %s',
     (placeholder) => {

@@ -435,6 +435,22 @@ describe('003 Layer 3: agentic loop budget', () => {
     expect(await budgetIn({ context })).toBe(200_000 - 4096 - 20_000);
   });
 
+  it('003 Layer 3: system prompt and tools count towards the budget of the loop', async () => {
+    const options = { maxInputTokens: 10_000, maxOutputTokens: 1000, system: prose(8000) };
+    const context = memory({ contextLimit: 10_000 });
+    const reports: Extract<AgentEvent, { type: 'request' }>['report'][] = [];
+    const onEvent = (event: AgentEvent): void => {
+      if (event.type === 'request') reports.push(event.report);
+    };
+    await runLoop({ iterations: 9, output: () => prose(4000), context, onEvent, ...options });
+    expect(reports).toHaveLength(10);
+    for (const { systemTokens, toolTokens, historyTokens, requestTokens } of reports) {
+      expect([systemTokens >= 2000, toolTokens > 0]).toEqual([true, true]);
+      expect(requestTokens).toBe(systemTokens + toolTokens + historyTokens.after);
+      expect(requestTokens).toBeLessThanOrEqual(loopBudget(10_000, 1000));
+    }
+  });
+
   it('003 Graduated flow: 52,000 tokens are truncated to 8,000, middle results are masked, iterations go last', async () => {
     const output = (n: number): string => prose(208_000, `output ${n}: `);
     const policy = firstAndLast();
@@ -1003,6 +1019,22 @@ describe('003 Acceptance, agentic loop', () => {
     expect(contents(last)).not.toContain(text(1));
     expect(contents(last)).toContain(text(60));
     expect(unpaired(last)).toEqual([]);
+  });
+
+  it('003 Acceptance, loop 9: the conversation gives way only to the newest iteration, and the task never does', async () => {
+    const options = { maxInputTokens: 4000, maxOutputTokens: 500, maxHistoryTokens: 0, autoRestart: false };
+    const context = memory({ policy: firstAndLast(), ...layer3(4000) });
+    const conversation = talk(10, 400);
+    await context.add(...conversation);
+    const text = (n: number): string => prose(7000, `step ${n} `);
+    const { requests } = await runLoop({ iterations: 3, output: () => 'ok', text, context, count: sizeOf, ...options });
+    for (const [i, request] of requests.entries()) {
+      expect(contents(request)).toEqual(expect.arrayContaining(contents(conversation.slice(0, 2))));
+      expect(contents(request)).toContain('Do it all.');
+      expect(sizeOf(request)).toBeLessThanOrEqual(loopBudget(4000, 500));
+      expect(contents(request).join().includes('[conversation truncated')).toBe(i > 0);
+      if (i > 0) expect(request.filter(({ role }) => role === 'assistant').at(-1)?.content).toBe(text(i));
+    }
   });
 
   it('003 Acceptance, loop 10: an agent with 200 iterations never exceeds its budget and every request is legal', async () => {

@@ -18,6 +18,8 @@ export interface StoryTurn {
   /** A user message behind the results, or, where the format allows it, between them. */
   readonly user: string | undefined;
   readonly steersEarly: boolean;
+  /** A system message at the end of the turn, where the format has them. */
+  readonly instruction?: string | undefined;
 }
 
 export interface StoryCall {
@@ -175,6 +177,10 @@ const turn: fc.Arbitrary<StoryTurn> = fc.record({
     sentence.filter((text) => text.trim() !== ''),
   ),
   steersEarly: fc.boolean(),
+  instruction: fc.oneof(
+    { weight: 9, arbitrary: fc.constant(undefined) },
+    fc.constantFrom('Answer in French.', 'Write to staging only; never to main. '.repeat(6)),
+  ),
 });
 
 export const story: fc.Arbitrary<Story> = fc.record({
@@ -213,16 +219,22 @@ export function write(story: Story, format: FormatName, repeatIds = false): Writ
   const writer = writers[format];
   const ids = story.turns.map((turn, t) => turn.calls.map((_, c) => (repeatIds ? `call_${c}` : `call_${t}_${c}`)));
   const head = writer.head(story);
-  const turns = story.turns.map((turn, t) => writer.turn(turn, ids[t] ?? []));
+  const turns = story.turns.map((turn, t) => [...writer.turn(turn, ids[t] ?? []), ...instructionOf(turn, writer)]);
   if (!story.greets || format === 'anthropic' || format === 'gemini' || format === 'bedrock-converse')
     return { head, turns };
   return { head: head.slice(0, -1), turns: [[...writer.turn(GREETING, []).slice(0, 1), ...head.slice(-1)], ...turns] };
+}
+
+function instructionOf({ instruction }: StoryTurn, { system }: Writer): object[] {
+  return instruction === undefined || !system ? [] : [system(instruction)];
 }
 
 const GREETING: StoryTurn = { says: 'Hello!', thinks: 'no', calls: [], user: undefined, steersEarly: false };
 
 interface Writer {
   head(story: Story): object[];
+  /** Undefined if the format has no system messages. */
+  system?(content: string): object;
   turn(turn: StoryTurn, ids: readonly string[]): object[];
 }
 
@@ -239,15 +251,14 @@ const systemAndTask = (story: Story, system: (text: string) => object, user: (te
   user(story.task),
 ];
 
+const systemMessage = (content: string): object => ({ role: 'system', content });
+const systemItem = (content: string): object => ({ type: 'message', role: 'system', content });
+
 const textPart = (text: string) => ({ type: 'text', text });
 
 const chatWriter: Writer = {
-  head: (story) =>
-    systemAndTask(
-      story,
-      (content) => ({ role: 'system', content }),
-      (content) => ({ role: 'user', content }),
-    ),
+  system: systemMessage,
+  head: (story) => systemAndTask(story, systemMessage, (content) => ({ role: 'user', content })),
   turn(turn, ids) {
     const user = turn.user === undefined ? [] : [{ role: 'user', content: turn.user, tags: ['unresolved'] }];
     if (turn.calls.length === 1 && turn.thinks === 'no') {
@@ -268,12 +279,8 @@ const chatWriter: Writer = {
 };
 
 const openaiChatWriter: Writer = {
-  head: (story) =>
-    systemAndTask(
-      story,
-      (content) => ({ role: 'system', content }),
-      (content) => ({ role: 'user', content }),
-    ),
+  system: systemMessage,
+  head: (story) => systemAndTask(story, systemMessage, (content) => ({ role: 'user', content })),
   turn(turn, ids) {
     const tool_calls = turn.calls.map((call, i) => ({
       id: ids[i],
@@ -301,6 +308,7 @@ const openaiChatWriter: Writer = {
 
 /** As the libraries of Ollama write it: a result names its tool, and only some models give ids to calls. */
 const ollamaWriter: Writer = {
+  system: systemMessage,
   head: openaiChatWriter.head,
   turn(turn, ids) {
     const id = (i: number, name: string): object => (turn.thinks === 'no' ? {} : { [name]: ids[i] });
@@ -384,12 +392,13 @@ const geminiWriter: Writer = {
 };
 
 const itemWriter = (dialect: 'responses' | 'agents'): Writer => ({
+  system: systemItem,
   head: (story) =>
-    systemAndTask(
-      story,
-      (content) => ({ type: 'message', role: 'system', content }),
-      (text) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] }),
-    ),
+    systemAndTask(story, systemItem, (text) => ({
+      type: 'message',
+      role: 'user',
+      content: [{ type: 'input_text', text }],
+    })),
   turn(turn, ids) {
     const id = dialect === 'responses' ? 'call_id' : 'callId';
     const reasoning =
@@ -422,12 +431,8 @@ function itemOutput(call: StoryCall): unknown {
 }
 
 const aiSdkWriter: Writer = {
-  head: (story) =>
-    systemAndTask(
-      story,
-      (content) => ({ role: 'system', content }),
-      (text) => ({ role: 'user', content: [textPart(text)] }),
-    ),
+  system: systemMessage,
+  head: (story) => systemAndTask(story, systemMessage, (text) => ({ role: 'user', content: [textPart(text)] })),
   turn(turn, ids) {
     const reasoning =
       turn.thinks === 'no'
@@ -467,6 +472,7 @@ function aiSdkOutput(call: StoryCall): object {
 }
 
 const langchainWriter: Writer = {
+  system: (content) => ({ type: 'system', content }),
   head: (story) =>
     systemAndTask(
       story,
@@ -533,6 +539,7 @@ function converseContent(call: StoryCall): object[] {
 }
 
 const piWriter: Writer = {
+  system: (content) => ({ role: 'system', content, timestamp: 5 }),
   head: (story) =>
     systemAndTask(
       story,

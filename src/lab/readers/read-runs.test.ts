@@ -83,4 +83,11 @@ describe('readRuns', () => {
       code: 'BAD_OPTION',
     });
   });
+
+  it('refuses a single path: its letters are no paths', async () => {
+    await expect(readRuns(folder as never).next()).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringContaining('a list of texts'),
+    });
+  });
 });

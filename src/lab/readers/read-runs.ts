@@ -34,6 +34,8 @@ export async function* readRuns(
   options: ReadOptions = {},
 ): AsyncGenerator<Context, void, undefined> {
   if (options.format !== undefined) readerOf(options.format);
+  // The letters of a text would be taken for paths.
+  if (typeof paths === 'string') throw badOption('the paths of readRuns', 'a list of texts', paths);
   for (const file of await findLogs(paths, options.onSkip ?? throwForMissing(paths))) {
     try {
       yield* readLog(file, options);

@@ -417,6 +417,30 @@ describe('a result that refers to another', () => {
     }
   });
 
+  it('is as it was if the request that masked it, and then the other one, is undone', () => {
+    for (const recall of [true, false]) {
+      const oldestFirst = follow({ c3: { mask: ['c1', 'c2'] } });
+      const step: Policy['step'] = (state, request) => {
+        const { mask, ...rest } = oldestFirst.step(state, request);
+        return { ...rest, mask: mask.toReversed() };
+      };
+      const planner = createPlanner<ChatMessage>({ format: 'chat', policy: { ...oldestFirst, step }, recall });
+      const list = [
+        TASK,
+        ...read('c1', 'src/a.ts', A),
+        ...read('c2', 'src/a.ts', A),
+        ...reads('src/b.ts', { c3: B, c4: A }),
+      ];
+      planner.add(...list.slice(0, -1));
+      expect(results(planner.messages()).map(isMasked)).toEqual([true, true, false]);
+      planner.add(...list.slice(-1));
+      const texts = results(planner.messages());
+      expect(texts[0]).toBe(A);
+      expect(texts[1]).toContain(sameAs('the last read_file src/a.ts'));
+      expect(texts[3]).toContain(sameAs('the 2nd last read_file src/a.ts'));
+    }
+  });
+
   it('is masked after older ones that lost their targets', () => {
     const list = [
       TASK,
@@ -523,6 +547,12 @@ describe('a new result whose reference is lost at once', () => {
     const [masked, ...sent] = requests(follow({ c3: { mask: ['c1'] } }), turns)[1] ?? [];
     expect(isMasked(masked)).toBe(true);
     expect(sent).toEqual([A, sameAs('the last read_file src/a.ts')]);
+  });
+
+  it('is sent whole beside another one that lost its target too', () => {
+    const both = reads('src', { c3: A, c4: B });
+    const turns = [read('c1', 'src/a.ts', A), read('c2', 'src/b.ts', B), both];
+    expect(requests(follow({ c4: { mask: ['c1', 'c2'] } }), turns)[2]?.slice(2)).toEqual([A, B]);
   });
 
   it('is sent whole if the turn of the other one is left out', () => {

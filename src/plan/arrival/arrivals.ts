@@ -114,6 +114,8 @@ export class Arrivals<M> {
     let isChanged = this.#ledger.leftOutTurns && this.#shapeAgain();
     for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
+      // Made smaller again together with one before it: its references are others now, or none.
+      if (this.#referrers.get(result) !== referrer) continue;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
       const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
       if (isNew) this.#shapeAgainFrom(result);
@@ -324,6 +326,7 @@ export class Arrivals<M> {
   #sync(): void {
     if (!this.#isIndexed) return;
     for (const { result } of this.#ledger.changedResults) this.#changedNow.add(result);
+    const changed: { readonly id: number; readonly result: Result }[] = [];
     for (const result of this.#changedNow) {
       const id = this.#ids.get(result);
       const sent = id === undefined ? undefined : this.#sent[id];
@@ -331,8 +334,11 @@ export class Arrivals<M> {
       sent.text = result.text;
       this.#visible.change(id, result.text);
       this.#unlink(result);
-      this.#refer(id, result, this.#referencesIn(result));
+      changed.push({ id, result });
     }
+    // A target and its referrer may both have been restored: the texts of all targets must be known first.
+    changed.sort((a, b) => a.id - b.id);
+    for (const { id, result } of changed) this.#refer(id, result, this.#referencesIn(result));
     if (this.#groups.mend()) this.#ledger.revision += 1;
   }
 

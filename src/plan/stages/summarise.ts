@@ -1,4 +1,5 @@
-import { isPlaceholder } from '../../laws/idempotent.ts';
+import { isOurs, isPlaceholder } from '../../laws/idempotent.ts';
+import type { Segment } from '../../message.ts';
 import { quote } from '../../text.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Removal, removalOf, toRemoval } from '../ledger/questions.ts';
@@ -80,12 +81,15 @@ function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginal
       const result = ledger.results[index];
       const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
       if (segment.tags?.includes('unresolved')) facts.unresolved.push(text);
-      if (segment.tags?.includes('constraint')) facts.constraints.push(text);
+      if (segment.tags?.includes('constraint') || isInstruction(segment)) facts.constraints.push(text);
       if (result) facts.outcomes.push(outcomeOf(result, text));
     }
   }
   return { ...facts, objective: ledger.task, messages: sum(removed, 'messages') };
 }
+
+/** A system message in the middle of a conversation goes with its turn, but holds from then on. */
+const isInstruction = ({ kind, text }: Segment): boolean => kind === 'system' && !isOurs(text);
 
 /** The longest subject of a call: the outcome itself needs the room. */
 const MAX_SUBJECT = 40;
