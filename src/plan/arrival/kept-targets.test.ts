@@ -54,6 +54,18 @@ describe('keptTargets', () => {
     ]);
   });
 
+  it('are also those of shell output of which only some lines are left', () => {
+    const cut = [
+      'a line of its own',
+      '[… 4 lines]',
+      '[output lines 6–45: same as lines 1–40 of the last read_file src/a.ts above]',
+      '[truncated: kept first+last+failures ~150 of ~900 tokens (shell)]',
+    ].join('\n');
+    const shell = turn('bash', { command: 'cat all' }, cut);
+    expect(keptIn(read('src/a.ts', A), shell)).toEqual([[A, cut]]);
+    expect(keptIn(read('src/a.ts', A.split('\n').slice(0, 30).join('\n')), shell)).toEqual([]);
+  });
+
   it('are known also if a text that counted for the share of the result is masked since', () => {
     const all = A.split('\n');
     const [first, overlapping] = [all.slice(0, 20).join('\n'), all.slice(14, 25).join('\n')];

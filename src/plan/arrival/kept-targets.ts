@@ -5,7 +5,8 @@ import { withoutLastLine } from './last-line.ts';
 import { readCall } from './read-call.ts';
 import { type About, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
-import { resolveReferences, type Visible } from './resolve-references.ts';
+import { hasLines, resolveReferences, type Visible } from './resolve-references.ts';
+import { isShortenedShellOutput } from './shell-output.ts';
 
 /**
  * Results that a later result refers to, in messages as they were sent: the segment of each, and that of the last result that refers to it.
@@ -39,6 +40,12 @@ export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
 
 /** Whether we wrote the references of a result: any output can quote such a line. */
 function isWritten(text: string, lines: VisibleLines, above: readonly Visible[]): boolean {
+  // What was left out between its first and last lines cannot be restored.
+  if (isShortenedShellOutput(text))
+    return readReferences(text).every((reference) => {
+      const target = above[lines.find(reference) ?? -1];
+      return target !== undefined && hasLines(reference, target);
+    });
   return withoutLastLine(text).some((shaped) => {
     const whole = resolveReferences(shaped, above);
     return whole !== undefined && lines.shapeAgain(whole)?.text === shaped;
