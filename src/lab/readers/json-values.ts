@@ -18,6 +18,8 @@ export class JsonValues {
   #afterText = false;
   #isPart = false;
   #pieces: string[] = [];
+  /** The last character of the open object that is no space. */
+  #last = '';
   #length = 0;
 
   constructor(onDamage: (reason: string) => void = () => {}) {
@@ -77,9 +79,10 @@ export class JsonValues {
     return value;
   }
 
-  /** Whether another object may begin inside the open one: in an array, or after its first lines. */
+  /** Whether another object may begin inside the open one: in an array, or after its first lines. In JSON, nothing begins behind a value. */
   get #mayHold(): boolean {
-    return this.#isOpen && (this.#pieces.length > 1 || endsInArray(this.#pieces[0] ?? ''));
+    if (!this.#isOpen || !'[,:'.includes(this.#last)) return false;
+    return this.#pieces.length > 1 || endsInArray(this.#pieces[0] ?? '');
   }
 
   /** The position of the next relevant character. Outside objects only `{` is relevant. */
@@ -108,6 +111,7 @@ export class JsonValues {
 
   #keep(text: string): void {
     this.#pieces.push(text);
+    this.#last = text.trimEnd().at(-1) ?? this.#last;
     this.#length += text.length + 1;
     if (this.#length > constants.MAX_STRING_LENGTH) this.#drop();
   }
