@@ -6,6 +6,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -252,6 +253,30 @@ describe('the lock', () => {
     await expect(openStore({ path })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
     await store.close();
     expect(readdirSync(join(path, 'default')).filter((name) => /lock|writer/.test(name))).toEqual([]);
+  });
+
+  it('that was lost with its folder, or with all texts, is taken again, and caches learn that texts may be gone', async () => {
+    const removeContent = (folder: string): void => {
+      for (const name of readdirSync(folder)) rmSync(join(folder, name));
+    };
+    const removeFolder = (folder: string): void => rmSync(folder, { recursive: true });
+    for (const remove of [removeContent, removeFolder]) {
+      const path = freshPath();
+      const store = await openWithLimits({ path }, { retryMs: 20 });
+      await store.put('before', { session: 's' });
+      const deletions = await store.deletions();
+      remove(join(path, 'default'));
+      await expect(store.put('refused', { session: 's' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+      for (let n = 0; n < 500; n++) {
+        if (await store.put('after', { session: 's' }).catch(() => undefined)) break;
+        await sleep(10);
+      }
+      expect(await store.get(handleOf('before'))).toBeUndefined();
+      expect(await store.get(handleOf('after'))).toMatchObject({ text: 'after' });
+      expect(await store.deletions()).not.toBe(deletions);
+      expect(statSync(join(path, 'default')).mode & 0o777).toBe(0o700);
+      await store.close();
+    }
   });
 
   it('is not released by one who has lost it, and who may not write any more', async () => {
