@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer';
 import { isRecord } from '../../formats/lens.ts';
+import { outsideStrings, replaceOutsideStrings } from './outside-strings.ts';
 
 export type Fields = Record<string, unknown>;
 
@@ -146,7 +147,7 @@ const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
 
 function endsInArray(text: string): boolean {
   const open: string[] = [];
-  for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+  for (const [part] of outsideStrings(text, '[[\\]{}]')) {
     if (part === '[' || part === '{') open.push(part);
     else if (part === ']' || part === '}') open.pop();
   }
@@ -167,5 +168,4 @@ function parse(text: string): unknown {
 }
 
 /** Python writes numbers that JSON does not have. */
-const withoutNaN = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) => (part.startsWith('"') ? part : 'null'));
+const withoutNaN = (text: string): string => replaceOutsideStrings(text, '-?\\b(?:NaN|Infinity)\\b', () => 'null');
