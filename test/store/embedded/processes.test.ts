@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -138,6 +139,33 @@ describe('writer and readers', () => {
     }
     expect(existsSync(join(path, 'default/1.log'))).toBe(false);
     await third.close();
+  });
+
+  it('a reader goes on in a store that was made again, or put back from a copy, under the same name', async () => {
+    const path = freshPath();
+    const copy = freshPath();
+    const before = await openStore({ path });
+    await before.put('kept in the copy', { session: 's' });
+    await before.close();
+    cpSync(path, copy, { recursive: true });
+    const reader = await openStore({ path, mode: 'read' });
+    for (const [text, isCopied] of [
+      ['put into a new store', false],
+      ['put behind a copy', true],
+    ] as const) {
+      rmSync(path, { recursive: true });
+      if (isCopied) cpSync(copy, path, { recursive: true });
+      const writer = await openStore({ path });
+      await writer.put(text, { session: 's' });
+      for (let n = 0; n < 300 && !(await reader.get(handleOf(text))); n++) await sleep(10);
+      const texts = ['kept in the copy', text].map(handleOf);
+      expect((await reader.getMany(texts)).map((stored) => stored?.text)).toEqual([
+        isCopied ? 'kept in the copy' : undefined,
+        text,
+      ]);
+      await writer.close();
+    }
+    await reader.close();
   });
 
   it('a second writer is told who holds the store, and a reader writes nothing', async () => {
