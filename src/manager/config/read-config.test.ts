@@ -201,6 +201,7 @@ describe('the JSON schema', () => {
     { gateway: { port: 70_000 } },
     { gateway: { tokens: { team: '' } } },
     { gateway: { allowed_hosts: [''] } },
+    { gateway: { allowed_hosts: ['https://gateway.example'] } },
     { sesion: {} },
   ])('refuses what the program refuses: %o', (config) => {
     expect(checkConfig(config).problems).toHaveLength(1);
