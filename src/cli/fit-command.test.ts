@@ -57,6 +57,15 @@ describe('palimpsest fit', () => {
     expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', expected]);
     expect(stdout.endsWith('\n')).toBe(true);
   });
+  it('keeps long numbers, such as an id in a call, to the digit', async () => {
+    const call = {
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: 't', name: 'send', input: { channel: 'ID' } }],
+    };
+    const body = { seed: 'ID', messages: [{ role: 'user', content: 'x' }, call] };
+    const stdin = JSON.stringify(body).replaceAll('"ID"', '1234567890123456789');
+    expect((await fitted(POLICY, { stdin })).stdout.replace(/\s+/g, '')).toBe(stdin);
+  });
   it('reads a file, and - is standard input', async () => {
     const file = await fitted(['history.json', ...POLICY], { files: { 'history.json': list } });
     const dash = await fitted([...POLICY, '-'], { stdin: list });

@@ -6,6 +6,7 @@ import { defined } from '../options.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';
 import { handleOf } from '../store/handle.ts';
 import { quote } from '../text.ts';
+import { type ExactJson, readExactJson, toJson } from './exact-json.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readArrival } from './read-arrival.ts';
@@ -92,7 +93,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   warnOfUnknownModel(options, io);
   const report = (): string => toJson({ ...fitted.report, results: changedResults(input.messages, fitted, options) });
   if (values.show) io.stdout(values.json ? report() : showFit(input.messages, fitted, options, io));
-  else io.stdout(toJson(input.rebuild(fitted.messages)));
+  else io.stdout(input.write(fitted.messages));
   if (values.report) io.stderr(values.json ? report() : showReport(fitted.report));
   return 0;
 }
@@ -135,8 +136,6 @@ function sessionOf(messages: readonly object[], { format, system }: FitOptions):
   return `fit-${handleOf(JSON.stringify([system ?? '', begin])).slice(2, 18)}`;
 }
 
-const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
 async function readInput([file]: readonly string[], io: Io): Promise<string> {
   if (file === undefined || file === '-') {
     if (!io.stdin) throw new UsageError('expected a file, or messages on standard input');
@@ -152,15 +151,16 @@ async function readInput([file]: readonly string[], io: Io): Promise<string> {
 interface Request {
   readonly messages: readonly object[];
   readonly options: FitOptions;
-  rebuild(messages: readonly object[]): unknown;
+  /** The same JSON with other messages. */
+  write(messages: readonly object[]): string;
 }
 
 const LISTS = ['messages', 'contents', 'input'] as const;
 
 /** Reads a bare list, or a request with the fields that also count towards the budget. */
 function readRequest(text: string, where: string): Request {
-  const body = parseJson(text, where);
-  if (Array.isArray(body)) return { messages: body, options: {}, rebuild: (messages) => messages };
+  const { value: body, write } = parseJson(text, where);
+  if (Array.isArray(body)) return { messages: body, options: {}, write };
   const fields = isRecord(body) ? body : {};
   const key = LISTS.find((name) => Array.isArray(fields[name]));
   if (key === undefined) {
@@ -173,12 +173,14 @@ function readRequest(text: string, where: string): Request {
     system = fields.instructions ?? fields.systemInstruction ?? fields.system_instruction,
   } = fields;
   const options = { system, tools, ...(typeof model === 'string' ? { model } : {}) };
-  return { messages: fields[key] as object[], options, rebuild: (messages) => ({ ...fields, [key]: messages }) };
+  const messages = fields[key] as object[];
+  // Not a copy of the fields: long numbers are known by the object that holds them.
+  return { messages, options, write: (fitted) => write(Object.assign(fields, { [key]: fitted })) };
 }
 
-function parseJson(text: string, where: string): unknown {
+function parseJson(text: string, where: string): ExactJson {
   try {
-    return JSON.parse(text);
+    return readExactJson(text);
   } catch (error) {
     const found = isJsonLines(text)
       ? 'several JSON values, one on each line; palimpsest replay reads the logs of agents'

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/price-book.ts';
-import { anything, badOption, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
+import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { policyRule } from '../plan/fit.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
@@ -148,7 +148,7 @@ const RULES = {
   token: rule('a text of 16 characters or more', isToken),
   tenants: rule(`tokens of 16 characters or more, each with a tenant of ${TENANT_RULE}`, isTenants),
   isPublic: flag,
-  hosts: names,
+  hosts: rule('a list of host names such as gateway.example', isHosts),
   origins: rule('a list of origins such as https://app.example', isOrigins),
   limits: record,
   log: func,
@@ -196,6 +196,13 @@ function isTenants(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   return Object.entries(value).every(([token, tenant]) => isToken(token) && isTenant(tenant));
 }
+
+/** An address or a pattern would never equal the name in a request. */
+function isHosts(value: unknown): boolean {
+  return Array.isArray(value) && value.every((host) => typeof host === 'string' && HOST.test(host));
+}
+
+const HOST = /^[^/?#\s*]+$/;
 
 /** Not `null`: every page in a sandbox has it. */
 function isOrigins(value: unknown): boolean {

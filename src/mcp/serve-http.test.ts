@@ -72,7 +72,9 @@ describe('serveHttp', () => {
     expect(await status()).toBe(401);
     expect(await status('Bearer sesam')).toBe(401);
     expect(await status('sesame')).toBe(401);
+    expect(await status('Basic sesame')).toBe(401);
     expect(await status('Bearer sesame')).toBe(200);
+    expect(await status('bearer sesame')).toBe(200);
   });
 
   it.each(['0.0.0.0', '::', '192.168.1.1', 'example.com', '127.0.0.1.evil.example'])(

@@ -109,7 +109,8 @@ const PATH = '/mcp';
 /** Compares hashes, so that neither length nor time reveals the token. */
 function isBearer(header: string | undefined, token: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(hash(header ?? ''), hash(`Bearer ${token}`));
+  // The name of a scheme has no case (RFC 9110, 11.1).
+  return timingSafeEqual(hash(/^Bearer +(.+)$/i.exec(header ?? '')?.[1] ?? ''), hash(token));
 }
 
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(?:\.\d+){3}$/.test(host);

@@ -92,7 +92,7 @@ describe('fromUrl', () => {
 
   it('takes an answer in one piece of a server that does not stream', async () => {
     const { baseURL } = await serve((response) => {
-      response.setHeader('content-type', 'application/json; charset=utf-8');
+      response.setHeader('content-type', 'Application/JSON; charset=utf-8');
       response.end(said);
     });
     const reply = await fromUrl({ baseURL, model: 'm' })({ ...request, onText: () => {} }, signal());

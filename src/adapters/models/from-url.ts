@@ -61,7 +61,7 @@ export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
   });
 }
 
-const isJson = ({ headers }: Response): boolean => headers.get('content-type')?.includes('application/json') ?? false;
+const isJson = ({ headers }: Response): boolean => /application\/json/i.test(headers.get('content-type') ?? '');
 
 function endpointOf(baseURL: string): string {
   if (!URL.canParse(baseURL)) throw badOption('fromUrl option baseURL', 'a URL', baseURL);

@@ -366,6 +366,7 @@ describe('palimpsest serve, called wrongly', () => {
     [['--policy', 'hybrid', '--workers', '2'], 'one that only masks, such as break-even'],
     [['--prices', 'gpt5'], 'did you mean gpt-5?'],
     [['--allow-origin', 'null'], 'Expected --allow-origin to be a list of origins such as https://app.example'],
+    [['--allow-host', 'https://x'], 'Expected --allow-host to be a list of host names such as gateway.example'],
     [['--grace-ms', '100000000'], 'expected --grace-ms to be 0 to 86400000 milliseconds'],
     [['--workers', '0'], 'a whole number of 1 or more'],
     [['--bound-thinking', 'drop'], "'opt-in', 'keep'"],

@@ -19,6 +19,23 @@ describe('StoreGate', () => {
     expect((await gate.health()).ok).toBe(false);
   });
 
+  it('names users by the new secret of a store that was removed and made again', async () => {
+    const made = { secret: 'first', deletions: 0 };
+    const changes = { secret: async () => made.secret, deletions: async () => made.deletions };
+    const gate = new StoreGate(Object.assign(createMemoryStore(), changes));
+    await gate.learnSecret();
+    await gate.deletions();
+    const owner = gate.ownerOf('key');
+    made.secret = 'second';
+    await gate.deletions();
+    await setImmediate();
+    expect(gate.ownerOf('key')).toBe(owner);
+    made.deletions += 1;
+    await gate.deletions();
+    await setImmediate();
+    expect(gate.ownerOf('key')).not.toBe(owner);
+  });
+
   it('asks again after a while where a question is never answered, and not before', async () => {
     const clock = { now: 0 };
     let asked = 0;

@@ -57,6 +57,8 @@ export class StoreGate {
    */
   #isUnanswered = false;
   #secret: string | undefined;
+  /** The last known number of deletions. */
+  #deletions: number | undefined;
 
   constructor(store: Store, { now = () => performance.now(), use = () => {} }: StoreGateOptions = {}) {
     this.store = store;
@@ -185,9 +187,20 @@ export class StoreGate {
     // Its answer says nothing about writes, so it changes nothing in `health`.
     const asked = (async () => this.store.deletions())().catch(() => 'store-failed' as const);
     const count = await inTime(asked, waitMs);
+    if (typeof count === 'number') this.#noteDeletions(count);
     if (count !== 'late') return count;
     this.#setLate(asked, waitMs);
     return 'store-slow';
+  }
+
+  /** A store that was removed and made again has another secret, by which readers of the store find the texts of a user. Does not wait. */
+  #noteDeletions(count: number): void {
+    const isChanged = this.#deletions !== undefined && this.#deletions !== count;
+    this.#deletions = count;
+    if (!isChanged) return;
+    void this.#inTime(async () => {
+      this.#secret = (await this.store.secret()) ?? this.#secret;
+    });
   }
 
   /** Counts a request of a conversation as use. */

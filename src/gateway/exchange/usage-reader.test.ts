@@ -12,6 +12,12 @@ async function usageOf(encoding: string, body: Buffer): Promise<unknown> {
 }
 
 describe('UsageReader', () => {
+  it('reads a stream of events, however its type is written', async () => {
+    const reader = new UsageReader(['Content-Type', 'Text/Event-Stream; charset=UTF-8'], { wire: wires.anthropic });
+    reader.push(Buffer.from(`data: ${ANSWER}\n\n`));
+    expect(await reader.end()).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
   it('reads what is compressed', async () => {
     expect(await usageOf('gzip', gzipSync(ANSWER))).toEqual({ cached: 0, written: 7, completionTokens: 2 });
   });

@@ -57,7 +57,7 @@ export class UsageReader {
   constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
     this.#wire = wire;
     this.#mostBytes = mostBytes;
-    const type = headerOf(headers, 'content-type') ?? '';
+    const type = headerOf(headers, 'content-type')?.toLowerCase() ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
     this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];

@@ -33,7 +33,8 @@ export async function answerApi(
   response: ServerResponse,
   target: string,
 ): Promise<void> {
-  const { pathname, searchParams } = new URL(target, 'http://own/');
+  // Not relative to a base: `http://[` is a path here, and no address.
+  const { pathname, searchParams } = new URL(`http://own/${target}`);
   const [name = '', id, ...rest] = pathname.slice(1).split('/');
   const answer = rest.length === 0 && Object.hasOwn(answers, name) ? answers[name] : undefined;
   try {

@@ -1,3 +1,6 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { logFolder } from '../../../test/support/logs/log-folder.ts';
@@ -41,6 +44,7 @@ describe('findLogs', () => {
     ['a/[x]', ['a/[x]/1.json']],
     ['a/{deep,[x]}/{*', []],
     ['b/[', []],
+    ['b/[9-0]*', []],
   ])('takes %s for a glob', async (glob, files) => {
     expect(await found(join(folder, glob))).toEqual(files);
   });
@@ -53,6 +57,27 @@ describe('findLogs', () => {
     expect(skipped).toEqual(['no.json: there is no such file', 'no/*.json: it matches no file']);
   });
 });
+
+it.skipIf(process.platform === 'win32')(
+  'findLogs leaves out pipes in a folder, which may never end, and tells so',
+  async () => {
+    const place = mkdtempSync(join(tmpdir(), 'palimpsest-pipes-'));
+    try {
+      execFileSync('mkfifo', [join(place, 'a.jsonl')]);
+      symlinkSync('a.jsonl', join(place, 'b.jsonl'));
+      writeFileSync(join(place, 'c.jsonl'), '{}');
+      symlinkSync('c.jsonl', join(place, 'd.jsonl'));
+      const skipped: string[] = [];
+      expect(await findLogs([place], (path) => skipped.push(path))).toEqual(
+        ['c.jsonl', 'd.jsonl'].map((name) => join(place, name)),
+      );
+      expect(skipped.sort()).toEqual(['a.jsonl', 'b.jsonl'].map((name) => join(place, name)));
+      expect(await findLogs([join(place, 'a.jsonl')])).toEqual([join(place, 'a.jsonl')]);
+    } finally {
+      rmSync(place, { recursive: true });
+    }
+  },
+);
 
 async function found(...paths: readonly string[]): Promise<string[]> {
   return (await findLogs(paths)).map((file) => file.slice(folder.length + 1));

@@ -1,3 +1,4 @@
+import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { reasonOf } from './records.ts';
@@ -43,7 +44,7 @@ async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
 /** A folder of this name inside another has packages, and no logs. */
 const PACKAGES = 'node_modules';
 
-/** All files in a folder, at any depth. Links to folders are not followed: they may lead in circles. */
+/** All files in a folder, at any depth. Links to folders are not followed: they may lead in circles. Nor are pipes, which may never end. */
 async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     onSkip(folder, reasonOf(error));
@@ -51,9 +52,18 @@ async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   });
   for (const entry of entries) {
     const path = join(folder, entry.name);
-    if (!entry.isDirectory()) yield path;
-    else if (entry.name !== PACKAGES) yield* walk(path, onSkip);
+    if (entry.isDirectory()) {
+      if (entry.name !== PACKAGES) yield* walk(path, onSkip);
+    } else if (await endsSomewhere(entry, path)) yield path;
+    else if (LOG_NAME.test(path)) onSkip(path, 'it is a pipe or a device; name it to read it');
   }
+}
+
+async function endsSomewhere(entry: Dirent, path: string): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isFile();
+  // Whoever reads a link to nothing or to a folder tells why that fails.
+  const found = await stat(path).catch(() => undefined);
+  return !found || found.isFile() || found.isDirectory();
 }
 
 /** A glob names files, or folders with logs in them. */
@@ -73,10 +83,19 @@ async function matchGlob(glob: string, onSkip: OnSkip): Promise<string[]> {
 function globSource(glob: string): string {
   return glob.replace(/\*\*[/\\]?|\[[^\]]+\]|\{[^{}]*\}|[*?]|[.+^$()|[\]{}\\]/g, (part) => {
     if (part.length === 1) return GLOB_CHARACTERS[part] ?? `\\${part}`;
-    if (part.startsWith('[')) return part.replace(/^\[!/, '[^');
+    if (part.startsWith('[')) return classSource(part.replace(/^\[!/, '[^'));
     if (part.startsWith('{')) return `(?:${part.slice(1, -1).split(',').map(globSource).join('|')})`;
     return part === '**' ? '.*' : '(?:.*[/\\\\])?';
   });
+}
+
+/** A range that goes backwards, `[z-a]`, is no pattern. It matches nothing. */
+function classSource(source: string): string {
+  try {
+    return new RegExp(source).source;
+  } catch {
+    return '(?!)';
+  }
 }
 
 const GLOB_CHARACTERS: Readonly<Record<string, string>> = { '*': '[^/\\\\]*', '?': '[^/\\\\]' };

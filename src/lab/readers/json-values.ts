@@ -1,5 +1,6 @@
 import { constants } from 'node:buffer';
 import { isRecord } from '../../formats/lens.ts';
+import { outsideStrings, replaceOutsideStrings } from './outside-strings.ts';
 
 export type Fields = Record<string, unknown>;
 
@@ -18,6 +19,8 @@ export class JsonValues {
   #afterText = false;
   #isPart = false;
   #pieces: string[] = [];
+  /** The last character of the open object that is no space. */
+  #last = '';
   #length = 0;
 
   constructor(onDamage: (reason: string) => void = () => {}) {
@@ -77,9 +80,10 @@ export class JsonValues {
     return value;
   }
 
-  /** Whether another object may begin inside the open one: in an array, or after its first lines. */
+  /** Whether another object may begin inside the open one: in an array, or after its first lines. In JSON, nothing begins behind a value. */
   get #mayHold(): boolean {
-    return this.#isOpen && (this.#pieces.length > 1 || endsInArray(this.#pieces[0] ?? ''));
+    if (!this.#isOpen || !'[,:'.includes(this.#last)) return false;
+    return this.#pieces.length > 1 || endsInArray(this.#pieces[0] ?? '');
   }
 
   /** The position of the next relevant character. Outside objects only `{` is relevant. */
@@ -108,6 +112,7 @@ export class JsonValues {
 
   #keep(text: string): void {
     this.#pieces.push(text);
+    this.#last = text.trimEnd().at(-1) ?? this.#last;
     this.#length += text.length + 1;
     if (this.#length > constants.MAX_STRING_LENGTH) this.#drop();
   }
@@ -142,7 +147,7 @@ const [QUOTE, BACKSLASH, OPEN, CLOSE] = [0x22, 0x5c, 0x7b, 0x7d];
 
 function endsInArray(text: string): boolean {
   const open: string[] = [];
-  for (const [part] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/g)) {
+  for (const [part] of outsideStrings(text, '[[\\]{}]')) {
     if (part === '[' || part === '{') open.push(part);
     else if (part === ']' || part === '}') open.pop();
   }
@@ -163,5 +168,4 @@ function parse(text: string): unknown {
 }
 
 /** Python writes numbers that JSON does not have. */
-const withoutNaN = (text: string): string =>
-  text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) => (part.startsWith('"') ? part : 'null'));
+const withoutNaN = (text: string): string => replaceOutsideStrings(text, '-?\\b(?:NaN|Infinity)\\b', () => 'null');

@@ -34,6 +34,13 @@ describe('readLog', () => {
       expect((await contextsOf(text))[0]?.messages[0]).toEqual({ role: 'assistant', content: 'Hello.' });
   });
 
+  it('reads numbers of Python and an object over lines beside a text of many megabytes', async () => {
+    const long = `"${'\\n '.repeat(1e7)}"`;
+    const reply = '{"role":"assistant","content":"Hello."}';
+    for (const text of [`{"n":NaN,"long":${long},"messages":[${reply}]}`, `{"long":${long},"messages":[\n${reply}\n]}`])
+      expect((await contextsOf(text))[0]?.messages[0]).toEqual({ role: 'assistant', content: 'Hello.' });
+  });
+
   it('takes the times that the log has', async () => {
     const times = async (log: SampleLog | undefined) => (await contextsOf(log?.text ?? ''))[0]?.times.slice(0, 3);
     const byName = (name: string) => sampleLogs.find((log) => log.name.startsWith(name));

@@ -23,6 +23,7 @@ const price = z.number('a number of 0 or more').min(0, 'a number of 0 or more');
 const GRACE = '0 to 86400000 milliseconds (a day)';
 const grace = z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE);
 const ORIGIN = 'an origin such as https://app.example';
+const HOST = 'a host name such as gateway.example';
 const ADDRESS = 'an http or https address';
 // Not by the option protocol of z.url, which is missing in the JSON schema.
 const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADDRESS);
@@ -212,7 +213,7 @@ export const configSchema = z
         port: about(z.int(PORT).min(0, PORT).max(65_535, PORT), 'Where it listens. 0 picks a free port.', 8787),
         host: about(text, 'The address it listens on.', '127.0.0.1'),
         allowed_hosts: about(
-          z.array(text, 'a list of host names'),
+          z.array(z.string(HOST).regex(/^[^/?#\s*]+$/, HOST), 'a list of host names'),
           'Names by which it may be called, beside loopback.',
         ),
         allowed_origins: about(

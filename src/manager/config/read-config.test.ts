@@ -125,6 +125,8 @@ describe('readConfig', () => {
     ['context: *nowhere', /Unresolved alias.*nowhere/],
     [`a: &a [1,1]\nb: &b [${'*a,'.repeat(60)}]\nc: [${'*b,'.repeat(60)}]`, /alias count/],
     ['model: { name: !env MODEL }', /^line 1: Unresolved tag: !env/],
+    ['policy: &all { name: *all }', /one that holds itself/],
+    ['&all [*all]', /one that holds itself/],
   ])('tells what cannot be followed: %s', (yaml, said) => {
     expect(problemsOf(yaml)).toEqual([expect.stringMatching(said)]);
   });
@@ -199,6 +201,7 @@ describe('the JSON schema', () => {
     { gateway: { port: 70_000 } },
     { gateway: { tokens: { team: '' } } },
     { gateway: { allowed_hosts: [''] } },
+    { gateway: { allowed_hosts: ['https://gateway.example'] } },
     { sesion: {} },
   ])('refuses what the program refuses: %o', (config) => {
     expect(checkConfig(config).problems).toHaveLength(1);

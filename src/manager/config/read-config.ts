@@ -109,6 +109,7 @@ function offsetOf(document: Document, path: Found['path']): number | undefined {
 
 /** Checks a configuration that is an object already. */
 export function checkConfig(value: unknown): CheckedConfig {
+  if (holdsItself(value)) return { config: {}, problems: [{ field: '', text: CIRCLE }] };
   const { config, found } = check(value);
   return { config, problems: found.map(toProblem) };
 }
@@ -126,13 +127,21 @@ interface Checked {
 
 const toProblem = ({ path, text }: Found): ConfigProblem => ({ field: path.join('.'), text });
 
-/** Aliases are followed here: one may lead nowhere, or to far too much. */
+/** Aliases are followed here: one may lead nowhere, to far too much, or back to a value around it. */
 function toValue(document: Document): unknown {
   try {
-    return document.toJS() ?? {};
+    const value: unknown = document.toJS() ?? {};
+    return holdsItself(value) ? new Error(CIRCLE) : value;
   } catch (error) {
     return error as Error;
   }
+}
+
+const CIRCLE = 'Expected values that end but found one that holds itself';
+
+function holdsItself(value: unknown, around: readonly unknown[] = []): boolean {
+  if (!isRecord(value)) return false;
+  return around.includes(value) || Object.values(value).some((inner) => holdsItself(inner, [...around, value]));
 }
 
 function check(value: unknown): Checked {

@@ -4,6 +4,8 @@ import { PalimpsestError } from '../../errors.ts';
 
 /** The file operations that the store needs. Positions are absolute. Nothing is durable before `sync` resolves. */
 export interface DiskFile {
+  /** Whether the path leads to this file. False if the file was removed, also if another one is there now. */
+  isAt(path: string): boolean;
   size(): number;
   /** Returns how many bytes were read, at most `length` or the size of the buffer. */
   read(into: Uint8Array, position: number, length?: number): number;
@@ -95,11 +97,19 @@ function makeOne(path: string): boolean {
   }
 }
 
+/** Windows has file ids that no number holds. */
+const FILE_IDS = { bigint: true, throwIfNoEntry: false } as const;
+
 class NodeFile implements DiskFile {
   #descriptor: number;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
+  }
+
+  isAt(path: string): boolean {
+    const [found, own] = [fs.lstatSync(path, FILE_IDS), fs.fstatSync(this.#descriptor, { bigint: true })];
+    return found?.ino === own.ino && found.dev === own.dev;
   }
 
   size(): number {

@@ -10,8 +10,8 @@ export interface EmbeddedOptions {
   mayWrite?(): void;
   /** The previous writer may still run and write to the files that it has open. */
   readonly isContested?: boolean;
-  /** Takes a lock that was lost again. Throws STORE_LOCKED while another process has it. */
-  takeLockAgain?(): void;
+  /** Takes a lock that was lost again. Rejects with STORE_LOCKED while another process has it. */
+  takeLockAgain?(): Promise<void>;
   /** Called once all files in use belong to this writer alone. */
   onOpen?(): void;
   /** Called after the store is closed. */

@@ -499,12 +499,12 @@ export class Generation {
     return !this.#catalogue.isMoved && !this.#isRemoved();
   }
 
-  /** Whether the log was removed. A late write may have overwritten the mark that says so. Checked only from time to time. */
+  /** Whether the log was removed or replaced. A late write may have overwritten the mark that says so. Checked only from time to time. */
   #isRemoved(): boolean {
     const now = performance.now();
     if (now - this.#lookedAt < LOOK_MS) return false;
     this.#lookedAt = now;
-    return !this.#disk.exists(this.#path('log'));
+    return !this.#log.isAt(this.#path('log'));
   }
 }
 

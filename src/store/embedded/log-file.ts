@@ -71,6 +71,11 @@ export class LogFile {
     this.name = name;
   }
 
+  /** Whether the path leads to this log. */
+  isAt(path: string): boolean {
+    return this.#file.isAt(path);
+  }
+
   /** The size without zeros that were written ahead. */
   usedSize(): number {
     return usedSize(this.#file);

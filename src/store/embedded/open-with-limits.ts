@@ -31,11 +31,7 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
 }
 
 async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
-  await nodeDisk.makeFolder(folder);
-  chmodSync(folder, 0o700);
-  const path = join(folder, 'lock');
-  const words = { what: `the store in ${folder}`, remedy: "stop that process, or open with mode 'read'" };
-  let lock = Lock.take(path, words);
+  let lock = await takeLock(folder);
   let stopServing = (): void => {};
   try {
     const store = await EmbeddedStore.open({
@@ -45,8 +41,8 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       limits,
       isContested: lock.isContested,
       mayWrite: () => lock.check(),
-      takeLockAgain: () => {
-        const again = Lock.take(path, words);
+      takeLockAgain: async () => {
+        const again = await takeLock(folder);
         lock.release();
         lock = again;
       },
@@ -62,6 +58,14 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
     lock.release();
     throw error;
   }
+}
+
+/** Makes the folder too: it may be new, or somebody removed it under a store in use. */
+async function takeLock(folder: string): Promise<Lock> {
+  await nodeDisk.makeFolder(folder);
+  chmodSync(folder, 0o700);
+  const remedy = "stop that process, or open with mode 'read'";
+  return Lock.take(join(folder, 'lock'), { what: `the store in ${folder}`, remedy });
 }
 
 /** An address would become folders of that name. It may hold a password, so only its scheme is shown. */

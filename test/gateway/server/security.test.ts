@@ -254,6 +254,14 @@ describe("the page's API", () => {
     expect((await fetch(`${url}/_palimpsest/mcp`, { method: 'POST', body: '{}' })).status).toBe(401);
   });
 
+  it('takes no address for a path of its API', async () => {
+    const { port } = await start();
+    for (const path of ['http://own/status', 'http://[', '/[', '//own/status']) {
+      const lines = [`GET /_palimpsest/api/${path} HTTP/1.1`, 'host: localhost', `authorization: Bearer ${TOKEN}`];
+      expect(await sendRaw(port, `${lines.join('\r\n')}\r\nconnection: close\r\n\r\n`)).toMatch(/^HTTP\/1\.1 404 /);
+    }
+  });
+
   it('reads no file but its own', async () => {
     const { port } = await start();
     for (const path of [

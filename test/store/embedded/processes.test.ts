@@ -1,11 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -139,6 +141,33 @@ describe('writer and readers', () => {
     await third.close();
   });
 
+  it('a reader goes on in a store that was made again, or put back from a copy, under the same name', async () => {
+    const path = freshPath();
+    const copy = freshPath();
+    const before = await openStore({ path });
+    await before.put('kept in the copy', { session: 's' });
+    await before.close();
+    cpSync(path, copy, { recursive: true });
+    const reader = await openStore({ path, mode: 'read' });
+    for (const [text, isCopied] of [
+      ['put into a new store', false],
+      ['put behind a copy', true],
+    ] as const) {
+      rmSync(path, { recursive: true });
+      if (isCopied) cpSync(copy, path, { recursive: true });
+      const writer = await openStore({ path });
+      await writer.put(text, { session: 's' });
+      for (let n = 0; n < 300 && !(await reader.get(handleOf(text))); n++) await sleep(10);
+      const texts = ['kept in the copy', text].map(handleOf);
+      expect((await reader.getMany(texts)).map((stored) => stored?.text)).toEqual([
+        isCopied ? 'kept in the copy' : undefined,
+        text,
+      ]);
+      await writer.close();
+    }
+    await reader.close();
+  });
+
   it('a second writer is told who holds the store, and a reader writes nothing', async () => {
     const path = freshPath();
     const writer = await ChildStore.open(path, 'write');
@@ -252,6 +281,30 @@ describe('the lock', () => {
     await expect(openStore({ path })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
     await store.close();
     expect(readdirSync(join(path, 'default')).filter((name) => /lock|writer/.test(name))).toEqual([]);
+  });
+
+  it('that was lost with its folder, or with all texts, is taken again, and caches learn that texts may be gone', async () => {
+    const removeContent = (folder: string): void => {
+      for (const name of readdirSync(folder)) rmSync(join(folder, name));
+    };
+    const removeFolder = (folder: string): void => rmSync(folder, { recursive: true });
+    for (const remove of [removeContent, removeFolder]) {
+      const path = freshPath();
+      const store = await openWithLimits({ path }, { retryMs: 20 });
+      await store.put('before', { session: 's' });
+      const deletions = await store.deletions();
+      remove(join(path, 'default'));
+      await expect(store.put('refused', { session: 's' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+      for (let n = 0; n < 500; n++) {
+        if (await store.put('after', { session: 's' }).catch(() => undefined)) break;
+        await sleep(10);
+      }
+      expect(await store.get(handleOf('before'))).toBeUndefined();
+      expect(await store.get(handleOf('after'))).toMatchObject({ text: 'after' });
+      expect(await store.deletions()).not.toBe(deletions);
+      expect(statSync(join(path, 'default')).mode & 0o777).toBe(0o700);
+      await store.close();
+    }
   });
 
   it('is not released by one who has lost it, and who may not write any more', async () => {

@@ -88,6 +88,15 @@ export function describeReader(format: RunFormat, logs: readonly SampleLog[]): v
       expect(damage.join()).toContain('the JSON that begins in line 1 is cut off, and');
     });
 
+    it('is read whole between lines that were cut off in a list', async () => {
+      const cut = '{"type":"user","message":{"role":"user","content":[{"type":"text","text":"cut off"}';
+      const lines = log.text.trim().split('\n');
+      expectRead(
+        log,
+        await contextsOf(lines.flatMap((line) => [cut, line, `${cut} {"next":"on its line"}`]).join('\n')),
+      );
+    });
+
     it('is read whole with all its objects on one line', async () => {
       expectRead(log, await contextsOf(log.text.trim().split('\n').join(' ')));
       expectRead(log, await contextsOf(`[${log.text.trim().split('\n').join(',')}]`));

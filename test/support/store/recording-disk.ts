@@ -65,6 +65,7 @@ export class RecordingDisk implements Disk {
       if (!isOpen || (isWriting && mode === 'read')) throw failure('EBADF', path);
     };
     return {
+      isAt: (place) => this.#names.get(place) === inode,
       size: () => {
         check(false);
         return inode.size;

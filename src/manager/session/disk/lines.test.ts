@@ -4,6 +4,7 @@ import type { DiskFile } from '../../../store/embedded/disk.ts';
 import { lastLine, readLines } from './lines.ts';
 
 const fileOf = (content: Buffer): DiskFile => ({
+  isAt: () => true,
   size: () => content.length,
   read: (into, position) => content.copy(into, 0, position, position + into.length),
   write: () => {},

@@ -8,7 +8,7 @@ import { DamagedPage } from '../pages.ts';
 /** The generation that a store uses now, and how it is read, also while another process writes to it. */
 export class GenerationInUse {
   generation: Generation;
-  /** Changes with every deletion by this process. */
+  /** Changes with every deletion by this process, and when it takes back a lock that it had lost. */
   deletions = 0;
   readonly mode: 'read' | 'write';
   readonly #options: EmbeddedOptions;

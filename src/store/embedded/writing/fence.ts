@@ -10,6 +10,8 @@ export class Fence {
   readonly #inUse: GenerationInUse;
   #failed: Error | undefined;
   #isLost = false;
+  /** The lock was lost since the store was read: others may have deleted texts. */
+  #isOutdated = false;
   readonly #recovery: Backoff;
 
   constructor(options: EmbeddedOptions, inUse: GenerationInUse) {
@@ -66,10 +68,13 @@ export class Fence {
    * After a lost lock, other processes may have them open.
    */
   async recover(): Promise<void> {
-    if (this.#isLost) this.#options.takeLockAgain?.();
+    if (this.#isLost) await this.#options.takeLockAgain?.();
+    this.#isOutdated ||= this.#isLost;
     this.checkLock();
     this.#isLost = false;
     this.#inUse.replace(await openToWrite({ ...this.#options, isContested: true }));
+    if (this.#isOutdated) this.#inUse.deletions += 1;
+    this.#isOutdated = false;
     this.#options.onOpen?.();
     this.#recovery.succeeded();
     this.#failed = undefined;
