@@ -28,7 +28,7 @@ async function fitted(args: readonly string[], { stdin, files = {} }: Given = {}
     },
     readFile: async (path) => {
       const text = files[path];
-      if (text === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+      if (text === undefined) throw Object.assign(new Error(), { code: 'ENOENT' });
       return text;
     },
     color: false,
@@ -343,7 +343,7 @@ describe('mistakes', () => {
     await wrong([], {}, 2, 'standard input');
   });
   it('a file that is not there', async () => {
-    await wrong(['nowhere.json'], {}, 1, 'nowhere.json', 'ENOENT');
+    await wrong(['nowhere.json'], {}, 1, 'cannot read nowhere.json: there is no such file');
   });
   it.each(['', '{', 'not json', '[1,', '\u0000'])('what is no JSON: %j', async (stdin) => {
     await wrong([], { stdin }, 1, 'JSON', 'standard input');

@@ -6,6 +6,7 @@ import { defined } from '../options.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';
 import { handleOf } from '../store/handle.ts';
 import { quote } from '../text.ts';
+import { whyNotRead } from './file-problem.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readArrival } from './read-arrival.ts';
@@ -145,7 +146,7 @@ async function readInput([file]: readonly string[], io: Io): Promise<string> {
   try {
     return await io.readFile(file);
   } catch (error) {
-    throw new PalimpsestError('BAD_INPUT', `cannot read ${file}: ${(error as Error).message}`);
+    throw new PalimpsestError('BAD_INPUT', `cannot read ${file}: ${whyNotRead(error)}`);
   }
 }
 
