@@ -143,6 +143,15 @@ describe('palimpsest serve', () => {
     await holdout.stop();
   });
 
+  it('--for does not send an agent to a demo', async () => {
+    const demo = await serve(['--demo']);
+    const { port } = new URL(demo.url);
+    const env = { PALIMPSEST_TOKEN: TOKEN };
+    const { code, stderr } = await palimpsest(['serve', '--for', 'codex', '--port', port], { env });
+    await demo.stop();
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`The gateway at ${demo.url} is a demo`)]);
+  });
+
   it('--for prints the lines of a gateway that already runs, and starts no other', async () => {
     const first = await serve([]);
     const { port } = new URL(first.url);
