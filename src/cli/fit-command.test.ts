@@ -142,6 +142,12 @@ describe('palimpsest fit', () => {
     const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });
     expect([code, JSON.parse(stdout)]).toEqual([0, messages]);
   });
+  it('says that the format that was named reads no result where another one does', async () => {
+    const { code, stderr } = await fitted(['--format', 'anthropic'], { stdin: list });
+    const said = 'palimpsest fit: --format anthropic reads no tool result in these messages, and chat reads 6\n';
+    expect([code, stderr]).toEqual([0, said]);
+    expect((await fitted(['--format', 'chat'], { stdin: list })).stderr).toBe('');
+  });
 });
 
 describe('a request', () => {
