@@ -345,6 +345,9 @@ describe('mistakes', () => {
   it('two files', async () => {
     await wrong(['a.json', 'b.json'], {}, 2, 'one file');
   });
+  it('standard input by its name', async () => {
+    await wrong(['-'], { stdin: '{}' }, 1, 'Expected a list of messages in standard input');
+  });
   it('neither file nor standard input', async () => {
     await wrong([], {}, 2, 'standard input');
   });

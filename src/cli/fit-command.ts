@@ -75,7 +75,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   if (positionals.length > 1) throw new UsageError('expected one file at most');
   if (values.session !== undefined && values.store === undefined) throw new UsageError('--session needs --store');
   if (values.json && !values.report && !values.show) throw new UsageError('--json needs --report or --show');
-  const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
+  const input = readRequest(await readInput(positionals, io), nameOf(positionals[0]));
   const maxTokens = values['max-tokens'];
   const options: FitOptions = {
     ...input.options,
@@ -156,6 +156,8 @@ function sessionOf(messages: readonly object[], { format, system }: FitOptions):
 }
 
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+const nameOf = (file: string | undefined): string => (file === undefined || file === '-' ? 'standard input' : file);
 
 async function readInput([file]: readonly string[], io: Io): Promise<string> {
   if (file === undefined || file === '-') {
