@@ -158,6 +158,7 @@ describe('palimpsest serve', () => {
     const env = { PALIMPSEST_TOKEN: TOKEN };
     const { code, stdout } = await palimpsest(['serve', '--for', 'codex', '--port', port], { env });
     expect(code).toBe(0);
+    expect(first.stdout()).toContain(`npx palimpsest serve --for <agent> --port ${port}\n`);
     expect(stdout).toContain(`A gateway already runs at ${first.url}\n`);
     expect(stdout).toContain(`openai_base_url = "${first.url}/v1"`);
     await first.stop();
