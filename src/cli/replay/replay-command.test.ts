@@ -455,11 +455,11 @@ describe('mistakes', () => {
     [[LOG, '--prices', 'mine:read=1,write=x'], ['write']],
     [
       [LOG, '--prices', 'mine:read=1,write=1,look-back-blocks=x'],
-      ['lookBackBlocks', 'whole number of 0 or more'],
+      ['lookup option look-back-blocks', 'whole number of 0 or more'],
     ],
     [
       [LOG, '--prices', 'mine:read=1,write=1,step-tokens=0'],
-      ['stepTokens', 'whole number of 1 or more'],
+      ['lookup option step-tokens', 'whole number of 1 or more'],
     ],
     [[LOG, '--prices', 'mine:read=1,write=1,step-tokens=1,look-back-blocks=1'], ['look-back-blocks or step-tokens']],
     [
