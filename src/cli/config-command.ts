@@ -4,6 +4,7 @@ import { LIMIT_FIELDS, limitOf, policyOf } from '../manager/config/config-option
 import { type Config, PROVIDERS } from '../manager/config/config-schema.ts';
 import { effectiveFields } from '../manager/config/effective-fields.ts';
 import { CONFIG_FILE, type ConfigProblem, readConfig, showProblem } from '../manager/config/read-config.ts';
+import { whyNotRead } from './file-problem.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { hintFor, parseOptions } from './parse-options.ts';
 import { showConfig, windowOf } from './show-config.ts';
@@ -47,9 +48,10 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   const warnings = action === 'show' ? [] : [...warningsOf(config), ...unusedIn(config), ...noRoom];
   if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems, warnings }, undefined, 2)}\n`);
   else {
-    if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
-    for (const problem of problems) io.stdout(`${path}: ${showProblem(problem)}\n`);
-    for (const { field, text } of warnings) io.stdout(`${path}: warning: ${field}: ${text}\n`);
+    const name = path === '-' ? 'standard input' : path;
+    if (problems.length === 0) io.stdout(`${name}: nothing is wrong\n`);
+    for (const problem of problems) io.stdout(`${name}: ${showProblem(problem)}\n`);
+    for (const { field, text } of warnings) io.stdout(`${name}: warning: ${field}: ${text}\n`);
   }
   return problems.length === 0 ? 0 : 1;
 }
@@ -109,7 +111,7 @@ async function readText(path: string, io: Io): Promise<string> {
     return await io.readFile(path);
   } catch (cause) {
     if (!/ENOENT|ENOTDIR/.test((cause as Error).message))
-      throw new PalimpsestError('BAD_INPUT', `cannot read ${path}: ${(cause as Error).message}`, { cause });
+      throw new PalimpsestError('BAD_INPUT', `cannot read ${path}: ${whyNotRead(cause)}`, { cause });
     const remedy = 'name the file, or write one: docs/configuration.md';
     throw new PalimpsestError('NOT_FOUND', `Expected a configuration at ${path} but found none; ${remedy}`, { cause });
   }

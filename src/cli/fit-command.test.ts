@@ -28,7 +28,7 @@ async function fitted(args: readonly string[], { stdin, files = {} }: Given = {}
     },
     readFile: async (path) => {
       const text = files[path];
-      if (text === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+      if (text === undefined) throw Object.assign(new Error(), { code: 'ENOENT' });
       return text;
     },
     color: false,
@@ -150,6 +150,12 @@ describe('palimpsest fit', () => {
   it('takes a format, and bound thinking', async () => {
     const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });
     expect([code, JSON.parse(stdout)]).toEqual([0, messages]);
+  });
+  it('says that the format that was named reads no result where another one does', async () => {
+    const { code, stderr } = await fitted(['--format', 'anthropic'], { stdin: list });
+    const said = 'palimpsest fit: --format anthropic reads no tool result in these messages, and chat reads 6\n';
+    expect([code, stderr]).toEqual([0, said]);
+    expect((await fitted(['--format', 'chat'], { stdin: list })).stderr).toBe('');
   });
 });
 
@@ -348,11 +354,14 @@ describe('mistakes', () => {
   it('two files', async () => {
     await wrong(['a.json', 'b.json'], {}, 2, 'one file');
   });
+  it('standard input by its name', async () => {
+    await wrong(['-'], { stdin: '{}' }, 1, 'Expected a list of messages in standard input');
+  });
   it('neither file nor standard input', async () => {
     await wrong([], {}, 2, 'standard input');
   });
   it('a file that is not there', async () => {
-    await wrong(['nowhere.json'], {}, 1, 'nowhere.json', 'ENOENT');
+    await wrong(['nowhere.json'], {}, 1, 'cannot read nowhere.json: there is no such file');
   });
   it.each(['', '{', 'not json', '[1,', '\u0000'])('what is no JSON: %j', async (stdin) => {
     await wrong([], { stdin }, 1, 'JSON', 'standard input');

@@ -1,5 +1,6 @@
 import { knownContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
+import { detectFormat } from '../formats/index.ts';
 import { isRecord } from '../formats/lens.ts';
 import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
 import { defined } from '../options.ts';
@@ -7,6 +8,7 @@ import { resolveFormat } from '../plan/resolve-format.ts';
 import { handleOf } from '../store/handle.ts';
 import { quote } from '../text.ts';
 import { type ExactJson, readExactJson, toJson } from './exact-json.ts';
+import { whyNotRead } from './file-problem.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readArrival } from './read-arrival.ts';
@@ -74,7 +76,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   if (positionals.length > 1) throw new UsageError('expected one file at most');
   if (values.session !== undefined && values.store === undefined) throw new UsageError('--session needs --store');
   if (values.json && !values.report && !values.show) throw new UsageError('--json needs --report or --show');
-  const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
+  const input = readRequest(await readInput(positionals, io), nameOf(positionals[0]));
   const maxTokens = values['max-tokens'];
   const options: FitOptions = {
     ...input.options,
@@ -91,6 +93,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
       ? fit(input.messages, options)
       : await fitInto(values.store, input.messages, { ...options, ...defined({ session: values.session }) });
   warnOfUnknownModel(options, io);
+  warnOfFormat(input.messages, options, io);
   const report = (): string => toJson({ ...fitted.report, results: changedResults(input.messages, fitted, options) });
   if (values.show) io.stdout(values.json ? report() : showFit(input.messages, fitted, options, io));
   else io.stdout(input.write(fitted.messages));
@@ -106,6 +109,23 @@ function warnOfUnknownModel({ model, maxTokens }: FitOptions, io: Io): void {
     `palimpsest fit: the context window of ${quote(model, 80)} is not known, so ${assumed} tokens are assumed; --max-tokens sets it\n`,
   );
 }
+
+/** With a format that reads no result, nothing is masked, and a cut may take a result from its call. */
+function warnOfFormat(messages: readonly object[], { format }: FitOptions, io: Io): void {
+  const likely = format === undefined ? undefined : detectFormat(messages);
+  if (likely === undefined || resultsIn(messages, format) > 0) return;
+  const count = resultsIn(messages, likely);
+  if (count === 0) return;
+  const found = count === 1 ? 'one' : count;
+  io.stderr(
+    `palimpsest fit: --format ${format} reads no tool result in these messages, and ${likely} reads ${found}\n`,
+  );
+}
+
+const resultsIn = (messages: readonly object[], format: FitOptions['format']): number =>
+  resolveFormat(messages, format)
+    .view(messages)
+    .filter(({ kind }) => kind === 'observation').length;
 
 interface StoredFitOptions extends FitOptions {
   readonly session?: string;
@@ -136,6 +156,8 @@ function sessionOf(messages: readonly object[], { format, system }: FitOptions):
   return `fit-${handleOf(JSON.stringify([system ?? '', begin])).slice(2, 18)}`;
 }
 
+const nameOf = (file: string | undefined): string => (file === undefined || file === '-' ? 'standard input' : file);
+
 async function readInput([file]: readonly string[], io: Io): Promise<string> {
   if (file === undefined || file === '-') {
     if (!io.stdin) throw new UsageError('expected a file, or messages on standard input');
@@ -144,7 +166,7 @@ async function readInput([file]: readonly string[], io: Io): Promise<string> {
   try {
     return await io.readFile(file);
   } catch (error) {
-    throw new PalimpsestError('BAD_INPUT', `cannot read ${file}: ${(error as Error).message}`);
+    throw new PalimpsestError('BAD_INPUT', `cannot read ${file}: ${whyNotRead(error)}`);
   }
 }
 

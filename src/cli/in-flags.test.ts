@@ -14,6 +14,10 @@ describe('errors on the command line are in its own words', () => {
   it.each<[string[], string]>([
     [['fit', 'x.json', '--bound-thinking', 'drop'], 'Expected --bound-thinking to be'],
     [['replay', join(folder, 'log.json'), '--prices', 'zz'], 'Expected --prices to be'],
+    [
+      ['fit', 'x.json', '--policy', 'graduated'],
+      'graduated option max-input-chars to be a whole number of 1 or more but found nothing',
+    ],
     [['serve', '--bound-thinking', 'drop'], 'Expected option bound-thinking to be'],
     [['serve', '--policy', 'hybrid'], 'Expected option policy to be one that only masks'],
     [['serve', '--prices', 'zz'], 'Expected option prices to be'],
@@ -24,6 +28,14 @@ describe('errors on the command line are in its own words', () => {
     const readFile = async (path: string) => (path === 'x.json' ? messages : '');
     const { code, stderr } = await palimpsest(args, { env, readFile });
     expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
+  it('names the flag for the format of a list that fits none', async () => {
+    const { code, stderr } = await palimpsest(['fit', 'x.json'], { readFile: async () => '["a"]' });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/fits none: message 0: string; name it with --format\n$/),
+    ]);
   });
 
   it('names the variable whose token is too short', async () => {

@@ -2,12 +2,13 @@ import { LineCounter, parseDocument } from 'yaml';
 import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
 import { createPriceBook, type OwnModelPrices } from '../money/index.ts';
+import { whyNotRead } from './file-problem.ts';
 import type { Io } from './io.ts';
 
 /** Own prices from a JSON or YAML file. Throws BAD_INPUT or BAD_OPTION with the file and the mistake in it. */
 export async function readPriceFile(path: string, io: Pick<Io, 'readFile'>): Promise<OwnModelPrices> {
   const text = await io.readFile(path).catch((error: Error) => {
-    throw new PalimpsestError('BAD_INPUT', `cannot read the price file ${path}: ${error.message}`);
+    throw new PalimpsestError('BAD_INPUT', `cannot read the price file ${path}: ${whyNotRead(error)}`);
   });
   const prices = toPrices(parse(path, text));
   try {

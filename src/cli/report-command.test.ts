@@ -197,6 +197,7 @@ describe('palimpsest report', () => {
     [['--since', 'yesterday'], "expected --since to be a time such as 7d or 2026-11-01 but found 'yesterday'"],
     [['--until', '2026-13-01'], "expected --until to be a time such as 7d or 2026-11-01 but found '2026-13-01'"],
     [['--since', '2026-11-02', '--until', '2026-11-01'], 'expected --since to be before --until'],
+    [['--since', '2999-01-01'], 'expected --since to be before now'],
     [['now'], "expected no further words but found 'now'"],
   ])('refuses %j', async (args, message) => {
     const { code, stderr } = await report(paths.empty, ...args);

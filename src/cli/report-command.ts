@@ -7,6 +7,7 @@ import type { Report } from '../report/report.ts';
 import type { RequestRecord } from '../report/request-record.ts';
 import type { Range } from '../report/sessions.ts';
 import type { RecordRange, Store } from '../store/store.ts';
+import { whyNotWritten } from './file-problem.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
@@ -100,6 +101,6 @@ async function writeHtml(file: string, report: Report, io: Io): Promise<void> {
   try {
     await io.writeFile(file, page);
   } catch (error) {
-    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${(error as Error).message}`, { cause: error });
+    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${whyNotWritten(error)}`, { cause: error });
   }
 }

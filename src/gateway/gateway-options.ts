@@ -206,7 +206,10 @@ const HOST = /^[^/?#\s*]+$/;
 
 /** Not `null`: every page in a sandbox has it. */
 function isOrigins(value: unknown): boolean {
-  return Array.isArray(value) && value.every((origin) => ORIGIN.test(String(origin)));
+  return Array.isArray(value) && value.every(isOrigin);
 }
+
+/** Whether a text is an origin such as `https://app.example`. */
+export const isOrigin = (value: unknown): boolean => ORIGIN.test(String(value));
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/i;

@@ -25,6 +25,14 @@ describe('dollarSentence', () => {
 });
 
 describe('aboutLogs', () => {
+  it('says that the logs hold everything, not that 0k tokens are missing', () => {
+    const counts = { hiddenTokens: 0, replayedTokens: 1_800_000, countedTokens: 1_800_000 };
+    const [, sentence] = aboutLogs({ ...RESULT, inferred: { runs: 3, requests: 95, ...counts } });
+    expect(sentence).toBe(
+      "Inferred from the provider's usage in 3 of 30 runs: the logs hold the whole input. The provider counted 1.8M for the same requests.",
+    );
+  });
+
   it('names at most six models, and counts the runs without prices', () => {
     const models: ModelRuns[] = Array.from({ length: 8 }, (_, i) => ({
       model: `model-${i}`,

@@ -27,9 +27,13 @@ function inferredSentence({ runs, ...all }: InferredTotal, allRuns: number): str
   const { hiddenTokens, replayedTokens, countedTokens, requests, dollars } = all;
   const bill = dollars === undefined ? '' : `, ${formatDollars(dollars)} with its own cache hits`;
   const share = replayedTokens === 0 ? 0 : Math.round((100 * hiddenTokens) / replayedTokens);
+  const each = Math.round(hiddenTokens / requests);
+  const hidden =
+    each > 0
+      ? `${millions(hiddenTokens)} of ${millions(replayedTokens)} tokens (${share} %, about ${count(each)} a request) are not in the logs: system prompt, tools, thinking.`
+      : 'the logs hold the whole input.';
   return [
-    `Inferred from the provider's usage in ${count(runs)} of ${runsOf(allRuns)}: ${millions(hiddenTokens)} of ${millions(replayedTokens)} tokens`,
-    `(${share} %, about ${count(Math.round(hiddenTokens / requests))} a request) are not in the logs: system prompt, tools, thinking.`,
+    `Inferred from the provider's usage in ${count(runs)} of ${runsOf(allRuns)}: ${hidden}`,
     `The provider counted ${millions(countedTokens)} for the same requests${bill}.`,
   ].join(' ');
 }

@@ -1,3 +1,4 @@
+import { setUpCommand } from '../../src/gateway/page/set-up-command.ts';
 import { CopyButton } from './copy-button.tsx';
 import { agentAddress } from './model.ts';
 
@@ -19,8 +20,8 @@ export function ConnectAgent({ token }: { readonly token: string }) {
         <Line text={`export GOOGLE_GEMINI_BASE_URL=${address}`} />
       </dl>
       <p class="note">
-        Codex, Gemini CLI, OpenCode, pi, and recall: <code>npx palimpsest serve --for &lt;agent&gt;</code> prints the
-        lines. Keys stay where they are: the gateway passes them on and keeps none. To look around first, start it with{' '}
+        Codex, Gemini CLI, OpenCode, pi, and recall: <code>{setUpCommand(location.href)}</code> prints the lines. Keys
+        stay where they are: the gateway passes them on and keeps none. To look around first, start it with{' '}
         <code>--demo</code>: it plays a conversation.
       </p>
     </section>

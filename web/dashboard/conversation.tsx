@@ -18,6 +18,7 @@ import {
   firstRequests,
   HOW_WORDS,
   inputCostOf,
+  maskedWords,
   sizePoints,
   titleOf,
   unsentWords,
@@ -120,11 +121,7 @@ function Masks({ conversation }: { readonly conversation: ConversationSummary })
         estimate)
       </>
     );
-  return (
-    <>
-      {formatPlural(masked, 'result')} masked in {formatPlural(epochs, 'epoch')}, {shaped} made smaller on arrival
-    </>
-  );
+  return <>{maskedWords({ masked, epochs, shaped })}</>;
 }
 
 const SIZE = { sent: 'sent', without: 'would have been sent' };
@@ -205,7 +202,7 @@ function ShapedResults({ api, opened }: Omit<ConversationProps, 'isWide'>) {
   return (
     <Panel
       title="Made smaller on arrival"
-      note={`Before they were sent for the first time, ${formatTokens(saved)} tokens less. Open one to read its original.`}
+      note={`Before they were sent for the first time, ${formatTokens(saved)} tokens less. They are listed also if they were masked later. Open one to read its original.`}
     >
       <MaskedResults
         lines={shaped

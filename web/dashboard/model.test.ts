@@ -10,6 +10,7 @@ import {
   firstRequests,
   isHandle,
   linesAround,
+  maskedWords,
   maskingEventsOf,
   matchesIn,
   sessionIn,
@@ -19,6 +20,13 @@ import {
 } from './model.ts';
 
 const read = (text: string): string => text.replaceAll('\u202f', ' ');
+
+describe('maskedWords', () => {
+  it('does not give the unmasked results as all that were made smaller on arrival', () => {
+    const words = maskedWords({ masked: 55, epochs: 3, shaped: 7 });
+    expect(words).toBe('55 results masked in 3 epochs, 7 others made smaller on arrival');
+  });
+});
 
 describe('changeOf', () => {
   it('compares with what it would have cost', () => {

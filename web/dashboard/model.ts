@@ -72,6 +72,14 @@ const UNSENT_WORDS: Partial<Readonly<Record<Arm, string>>> = {
   shadow: 'in shadow',
 };
 
+/** `shaped` counts those that are not masked: the list below it also has those that were masked later. */
+export const maskedWords = ({
+  masked,
+  epochs,
+  shaped,
+}: Pick<ConversationSummary, 'masked' | 'epochs' | 'shaped'>): string =>
+  `${formatPlural(masked, 'result')} masked in ${formatPlural(epochs, 'epoch')}, ${formatPlural(shaped, 'other')} made smaller on arrival`;
+
 /** How a result was made smaller when it was first sent, in a word or two. */
 export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
   clean: 'cleaned',

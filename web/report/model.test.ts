@@ -37,6 +37,15 @@ describe('headlineOf', () => {
     expect(headlineOf(resultOf(savings, [run({})]), 'p').detail).toContain('With hindsight (optimum:clean=true): ');
   });
 
+  it('says what the saving is if masked texts are brought back', () => {
+    const result = resultOf({ none: 0, 'break-even': -0.2 }, [run({ none: 10, 'break-even': 8 })]);
+    const total = { ...result.total, 'break-even': { ...result.total['break-even'], savingWithRecalls: { p: 0.15 } } };
+    const { detail } = headlineOf({ ...result, total } as ReplayResult, 'p');
+    expect(detail.replaceAll('\u202f', ' ')).toContain(
+      'In 5.0 of 100 calls the agent quotes text that was masked by then; if each costs a recall: +15 %.',
+    );
+  });
+
   it('says when nothing saves, when nothing changes and when nothing was compared', () => {
     expect(sentence({ none: 0, x: 0.03 })).toBe(
       'No policy would have saved anything at p prices: the cheapest, x, costs 3 % more',

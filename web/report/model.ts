@@ -1,4 +1,4 @@
-import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED, TOKENS } from '../../src/lab/compare.ts';
+import { bestPolicy, isHindsight, isSaving, missRate, NOTHING_MASKED, TOKENS } from '../../src/lab/compare.ts';
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
 import { atPrices, formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
 
@@ -41,9 +41,19 @@ export function headlineOf(result: ReplayResult, price: string): Headline {
       sum(runs, ({ turns }) => turns),
       'turn',
     )} and ` + `${formatTokens(sum(runs, ({ tokens }) => tokens))} tokens of text.`,
+    ...(best ? recallsOf(best, result, price) : []),
     ...(typeof bounded === 'number' ? [`With hindsight (${bound}): ${formatChange(bounded)}.`] : []),
   ].join(' ');
   return { sentence: best ? claimOf(best, result.total[best]?.saving[price], price) : costOf(result, price), detail };
+}
+
+/** The saving alone would hide that masked texts may be needed again. */
+function recallsOf(policy: string, result: ReplayResult, price: string): string[] {
+  const saving = result.total[policy]?.savingWithRecalls?.[price];
+  const misses = missRate(result.runs, policy);
+  if (typeof saving !== 'number' || misses === undefined) return [];
+  const calls = `In ${misses.toFixed(1)} of 100 calls the agent quotes text that was masked by then`;
+  return [`${calls}; if each costs a recall: ${formatChange(saving)}.`];
 }
 
 function claimOf(policy: string, saving: number | null | undefined, price: string): string {

@@ -51,7 +51,7 @@ function showWindow({ money: { window } }: Totals): string {
 
 const NO_REQUEST = `
 palimpsest: no request came through the gateway. If the agent did ask a model, its own settings hold another address:
-see docs/agents.
+see docs/agents/README.md in the package.
 `;
 
 /** The estimate of the receipts: the cost without the gateway is never billed. */

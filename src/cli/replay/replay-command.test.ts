@@ -306,13 +306,26 @@ describe('the logs', () => {
     expect(stderr).toBe('palimpsest replay: found no run of 99 turns or more (--least-turns)\n');
   });
 
+  it('does not say that runs are too short where a file is not there', async () => {
+    const { stderr } = await replayed([join(logs, 'gone.json'), '--least-turns', '99']);
+    expect(stderr).toBe('palimpsest replay: found no log\n');
+  });
+
   it.each([
-    ['an empty folder', 'empty'],
-    ['a file that is not there', 'gone.json'],
-    ['a glob that matches nothing', '*.jsonl'],
-  ])('%s is no run', async (_, path) => {
+    ['an empty folder', 'empty', 'found no log: it looks for .json, .jsonl and .traj, also .gz'],
+    ['a file that is not there', 'gone.json', 'found no log'],
+    ['a glob that matches nothing', '*.jsonl', 'found no log'],
+    [
+      'a file of no agent',
+      'odd/odd.json',
+      'found no run of an agent in a format that it knows (palimpsest replay --help lists them)',
+    ],
+  ])('%s is no run', async (_, path, why) => {
+    mkdirSync(join(logs, 'odd'), { recursive: true });
+    writeFileSync(join(logs, 'odd', 'odd.json'), '{}');
     const { code, stdout, stderr } = await replayed([join(logs, path)]);
-    expect([code, stderr]).toEqual([1, 'palimpsest replay: found no run of an agent in a format that it knows\n']);
+    rmSync(join(logs, 'odd'), { recursive: true });
+    expect([code, stderr]).toEqual([1, `palimpsest replay: ${why}\n`]);
     expect(stdout).toContain('There is no run to replay.');
     const result = await json(join(logs, path));
     expect([result.runs, result.total.none]).toEqual([
@@ -414,12 +427,9 @@ describe('--html', () => {
   });
 
   it('that cannot be written is told, without a stack trace', async () => {
-    const writeFile = () => Promise.reject(new Error("ENOENT: no such file or directory, open 'no/report.html'"));
+    const writeFile = () => Promise.reject(Object.assign(new Error(), { code: 'ENOENT' }));
     const { code, stderr } = await replayed([LOG, '--html', 'no/report.html'], { writeFile });
-    expect([code, stderr]).toEqual([
-      1,
-      "palimpsest replay: could not write no/report.html: ENOENT: no such file or directory, open 'no/report.html'\n",
-    ]);
+    expect([code, stderr]).toEqual([1, 'palimpsest replay: could not write no/report.html: there is no such folder\n']);
   });
 });
 
@@ -445,11 +455,11 @@ describe('mistakes', () => {
     [[LOG, '--prices', 'mine:read=1,write=x'], ['write']],
     [
       [LOG, '--prices', 'mine:read=1,write=1,look-back-blocks=x'],
-      ['lookBackBlocks', 'whole number of 0 or more'],
+      ['lookup option look-back-blocks', 'whole number of 0 or more'],
     ],
     [
       [LOG, '--prices', 'mine:read=1,write=1,step-tokens=0'],
-      ['stepTokens', 'whole number of 1 or more'],
+      ['lookup option step-tokens', 'whole number of 1 or more'],
     ],
     [[LOG, '--prices', 'mine:read=1,write=1,step-tokens=1,look-back-blocks=1'], ['look-back-blocks or step-tokens']],
     [

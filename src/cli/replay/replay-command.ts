@@ -2,11 +2,12 @@ import { PalimpsestError } from '../../errors.ts';
 import { isHindsight } from '../../lab/compare.ts';
 import { findLogs } from '../../lab/readers/find-logs.ts';
 import { onlyAsked, replay } from '../../lab/replay.ts';
-import type { ReplayPage } from '../../lab/replay-result.ts';
+import type { ReplayPage, ReplayResult } from '../../lab/replay-result.ts';
 import { writePage } from '../../lab/write-page.ts';
 import type { OwnModelPrices } from '../../money/index.ts';
 import { readSpec } from '../../plan/policies/index.ts';
 import { priceLists } from '../../plan/prices.ts';
+import { whyNotWritten } from '../file-problem.ts';
 import { type Io, UsageError } from '../io.ts';
 import { parseOptions, readCount } from '../parse-options.ts';
 import { readPriceFile } from '../price-file.ts';
@@ -99,14 +100,19 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
   if (values.html !== undefined) await writeHtml(values.html, page, io);
   if (values.html !== undefined && values.html !== '-' && !values.json) say(`\n${pageNote(values.html)}\n`);
-  if (result.runs.length === 0) io.stderr(`palimpsest replay: ${whyNone(leastTurns)}\n`);
+  if (result.runs.length === 0) io.stderr(`palimpsest replay: ${whyNone(result, leastTurns)}\n`);
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
 }
 
-const whyNone = (leastTurns: number): string =>
-  leastTurns > 0
-    ? `found no run of ${leastTurns} turns or more (--least-turns)`
-    : 'found no run of an agent in a format that it knows';
+/** A file that is not there is no run that was too short, and none in an unknown format. */
+function whyNone({ skipped }: ReplayResult, leastTurns: number): string {
+  if (skipped.length > 0 && skipped.every(({ reason }) => NOT_THERE.includes(reason))) return 'found no log';
+  if (leastTurns > 0) return `found no run of ${leastTurns} turns or more (--least-turns)`;
+  if (skipped.length === 0) return 'found no log: it looks for .json, .jsonl and .traj, also .gz';
+  return 'found no run of an agent in a format that it knows (palimpsest replay --help lists them)';
+}
+
+const NOT_THERE = ['there is no such file', 'it matches no file'];
 
 const pageNote = (file: string): string =>
   `The page is in ${file}. It holds the beginnings of tool outputs and the paths of the logs: read it before you share it.`;
@@ -119,7 +125,7 @@ async function writeHtml(file: string, page: ReplayPage, io: Io): Promise<void> 
   try {
     await io.writeFile(file, writePage(page));
   } catch (error) {
-    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${(error as Error).message}`, { cause: error });
+    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${whyNotWritten(error)}`, { cause: error });
   }
 }
 

@@ -47,7 +47,7 @@ async function serve(args: readonly string[], files: Readonly<Record<string, str
   let stop = (): void => {};
   const io: Partial<Io> = {
     env: { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' },
-    readFile: async (path) => files[path] ?? Promise.reject(new Error('ENOENT: no such file')),
+    readFile: async (path) => files[path] ?? Promise.reject(Object.assign(new Error('ENOENT'), { code: 'ENOENT' })),
     stdout: (text) => (said.stdout += text),
     stderr: (text) => (said.stderr += text),
     interrupted: () => new Promise((resolve) => (stop = resolve)),
@@ -143,12 +143,22 @@ describe('palimpsest serve', () => {
     await holdout.stop();
   });
 
+  it('--for does not send an agent to a demo', async () => {
+    const demo = await serve(['--demo']);
+    const { port } = new URL(demo.url);
+    const env = { PALIMPSEST_TOKEN: TOKEN };
+    const { code, stderr } = await palimpsest(['serve', '--for', 'codex', '--port', port], { env });
+    await demo.stop();
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`The gateway at ${demo.url} is a demo`)]);
+  });
+
   it('--for prints the lines of a gateway that already runs, and starts no other', async () => {
     const first = await serve([]);
     const { port } = new URL(first.url);
     const env = { PALIMPSEST_TOKEN: TOKEN };
     const { code, stdout } = await palimpsest(['serve', '--for', 'codex', '--port', port], { env });
     expect(code).toBe(0);
+    expect(first.stdout()).toContain(`npx palimpsest serve --for <agent> --port ${port}\n`);
     expect(stdout).toContain(`A gateway already runs at ${first.url}\n`);
     expect(stdout).toContain(`openai_base_url = "${first.url}/v1"`);
     await first.stop();
@@ -365,9 +375,13 @@ describe('palimpsest serve, called wrongly', () => {
     [['--policy', 'brake-even'], 'did you mean break-even?'],
     [['--policy', 'hybrid', '--workers', '2'], 'one that only masks, such as break-even'],
     [['--prices', 'gpt5'], 'did you mean gpt-5?'],
-    [['--allow-origin', 'null'], 'Expected --allow-origin to be a list of origins such as https://app.example'],
+    [
+      ['--allow-origin', 'null'],
+      "expected --allow-origin to be an origin such as https://app.example but found 'null'",
+    ],
     [['--allow-host', 'https://x'], 'Expected --allow-host to be a list of host names such as gateway.example'],
     [['--grace-ms', '100000000'], 'expected --grace-ms to be 0 to 86400000 milliseconds'],
+    [['--workers', 'all'], "a whole number of 1 or more, or auto, but found 'all'"],
     [['--workers', '0'], 'a whole number of 1 or more'],
     [['--bound-thinking', 'drop'], "'opt-in', 'keep'"],
     [['extra'], "expected options only but found 'extra'"],
@@ -381,7 +395,7 @@ describe('palimpsest serve, called wrongly', () => {
   });
 
   it.each([
-    ['gone.json', 1, 'cannot read the price file gone.json: ENOENT'],
+    ['gone.json', 1, 'cannot read the price file gone.json: there is no such file'],
     ['broken.json', 1, 'broken.json: line 1: Expected JSON or YAML but found: '],
     [
       'wrong.json',
@@ -393,7 +407,8 @@ describe('palimpsest serve, called wrongly', () => {
       'broken.json': '{',
       'wrong.json': '{"my-model":{"input":"3","output":15}}',
     };
-    const readFile = async (path: string) => files[path] ?? Promise.reject(new Error('ENOENT: no such file'));
+    const readFile = async (path: string) =>
+      files[path] ?? Promise.reject(Object.assign(new Error('ENOENT'), { code: 'ENOENT' }));
     const env = { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' };
     const args = ['serve', '--store', join(folder, 'wrong'), '--price-file', file];
     const { code, stderr } = await palimpsest(args, { env, readFile });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Config } from '../../manager/config/config-schema.ts';
 import { CONFIG_FILE, readConfig, showProblem } from '../../manager/config/read-config.ts';
+import { whyNotRead } from '../file-problem.ts';
 import type { Io } from '../io.ts';
 
 /** A configuration for the gateway: the named file, else the user's own file, which comes before that of the working folder. */
@@ -47,7 +48,7 @@ function merge(base: Config, over: Config): Config {
 
 async function read(path: string, io: Io): Promise<Config> {
   const text = await io.readFile(path).catch((error: Error) => {
-    throw new PalimpsestError('BAD_INPUT', `cannot read ${path}: ${error.message}`);
+    throw new PalimpsestError('BAD_INPUT', `cannot read ${path}: ${whyNotRead(error)}`);
   });
   return parse(path, text);
 }
@@ -55,7 +56,7 @@ async function read(path: string, io: Io): Promise<Config> {
 async function readIfThere(path: string, io: Io): Promise<Config> {
   const text = await io.readFile(path).catch((error: Error) => {
     if (!/ENOENT|ENOTDIR/.test(`${(error as NodeJS.ErrnoException).code} ${error.message}`))
-      io.stderr(`palimpsest serve: cannot read ${path}: ${error.message}\n`);
+      io.stderr(`palimpsest serve: cannot read ${path}: ${whyNotRead(error)}\n`);
     return '';
   });
   return parse(path, text);

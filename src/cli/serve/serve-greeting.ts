@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setUpCommand } from '../../gateway/page/set-up-command.ts';
 import type { Agent, GatewayAddress, Step } from '../agents/agents.ts';
 import type { Io } from '../io.ts';
 import { DEFAULT_TENANT } from '../store/stores.ts';
@@ -58,7 +59,7 @@ function addresses({ url, isPublic }: Greeting): string {
   export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
   export OPENAI_BASE_URL=${base}/v1        # Qwen Code, OpenAI's SDKs
   export GOOGLE_GEMINI_BASE_URL=${base}    # Google's SDKs
-Codex, Gemini CLI, OpenCode, pi, and recall in all of them: npx palimpsest serve --for <agent>
+Codex, Gemini CLI, OpenCode, pi, and recall in all of them: ${setUpCommand(url)}
 `;
 }
 

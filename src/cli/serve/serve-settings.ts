@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../../gateway/exchange/in-flight.ts';
 import { readAddress } from '../../gateway/exchange/upstreams.ts';
+import { isOrigin } from '../../gateway/gateway-options.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../../gateway/index.ts';
 import { isLoopback } from '../../gateway/page/guard.ts';
 import { providerNames } from '../../gateway/wire/providers.ts';
@@ -115,7 +116,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
       hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
-      origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
+      origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? []).map(readOrigin)],
       ...(policy === undefined ? {} : { policy }),
       ...(prices === undefined ? {} : { prices }),
       ...(priceFile === undefined ? {} : { modelPrices: await readPriceFile(priceFile, io) }),
@@ -162,8 +163,16 @@ function readHoldout(value: string): number {
   throw new UsageError(`expected --holdout to be a share such as 10% or 0.1 but found '${value}'`);
 }
 
+/** Checked here, because the gateway's own error counts the origins and names none. */
+function readOrigin(value: string): string {
+  if (isOrigin(value)) return value;
+  throw new UsageError(`expected --allow-origin to be an origin such as https://app.example but found '${value}'`);
+}
+
 function readWorkers(value: string | undefined): number {
-  return value === 'auto' ? availableParallelism() : readCount('--workers', value ?? '1');
+  if (value === 'auto') return availableParallelism();
+  if (value === undefined || /^[1-9]\d*$/.test(value)) return readCount('--workers', value ?? '1');
+  throw new UsageError(`expected --workers to be a whole number of 1 or more, or auto, but found '${value}'`);
 }
 
 /** `anthropic=https://…`, each provider at most once. */

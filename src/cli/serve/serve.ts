@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
+import { isRecord } from '../../formats/lens.ts';
 import { leaveCluster, startWorkers, workerRemote } from '../../gateway/cluster/cluster.ts';
 import type { Remote } from '../../gateway/cluster/cluster-worker.ts';
 import { checkGatewayOptions } from '../../gateway/gateway-options.ts';
@@ -45,8 +46,19 @@ async function isRunning({ settings, token }: Serving): Promise<boolean> {
     headers: { authorization: `Bearer ${token}` },
     signal: AbortSignal.timeout(MOST_ASK_MS),
   });
-  return asked.then(({ ok }) => ok).catch(() => false);
+  const found = await asked.then((answer) => (answer.ok ? answer.json() : undefined)).catch(() => undefined);
+  if (isRecord(found) && String(found.version).endsWith(DEMO)) {
+    const remedy = 'it reaches no provider; stop it, or choose another port with --port';
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `The gateway at ${urlOf(settings.host, settings.port)} is a demo: ${remedy}`,
+    );
+  }
+  return found !== undefined;
 }
+
+/** Ends the version of a demo, so that its page and `serve --for` can tell it from a gateway that forwards. */
+const DEMO = ' (demo)';
 
 const MOST_ASK_MS = 2000;
 
@@ -182,7 +194,7 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
     upstreams: Object.fromEntries(providerNames.map((name) => [name, upstream.url])),
     store,
     token,
-    version,
+    version: `${version}${DEMO}`,
   });
   const server = await listen(gateway, addressOf(settings));
   const stopped = interrupted(io);

@@ -124,7 +124,7 @@ class Damage {
 
 function unknownLog([first]: readonly Fields[], damage: Damage): PalimpsestError {
   const keys = Object.keys(first ?? {}).slice(0, 6);
-  const found = first ? `objects with ${keys.join(', ') || 'nothing'}` : 'no JSON object';
+  const found = first ? (keys.length > 0 ? `objects with ${keys.join(', ')}` : 'empty objects') : 'no JSON object';
   return readError('UNKNOWN_FORMAT', `Expected the log of an agent but found ${found}`, damage);
 }
 

@@ -23,6 +23,7 @@ export function readRange({ since, until }: Times, now: number, { prefix, toErro
     since: since === undefined ? 0 : read('since', since),
     until: until === undefined ? now : read('until', until),
   };
-  if (range.since >= range.until) throw toError(`expected ${prefix}since to be before ${prefix}until`);
+  const end = until === undefined ? 'now' : `${prefix}until`;
+  if (range.since >= range.until) throw toError(`expected ${prefix}since to be before ${end}`);
   return { ...range, isMoving: isMoving(since ?? '') };
 }
