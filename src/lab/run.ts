@@ -6,6 +6,7 @@ export type RunFormat =
   | 'codex'
   | 'opencode'
   | 'gemini-cli'
+  | 'qwen-code'
   | 'swe-agent'
   | 'mini-swe-agent'
   | 'openhands'

@@ -11,11 +11,13 @@ import { miniSweAgent } from './mini-swe-agent.ts';
 import { opencode } from './opencode.ts';
 import { openhands } from './openhands.ts';
 import { pi } from './pi.ts';
+import { qwenCode } from './qwen-code.ts';
 import { sweAgent } from './swe-agent.ts';
 import { tauBench } from './tau-bench.ts';
 
 /** All readers, the most specific ones first. */
 export const logReaders: readonly LogReader[] = [
+  qwenCode,
   claudeCode,
   codex,
   opencode,

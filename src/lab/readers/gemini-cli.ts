@@ -128,7 +128,8 @@ function resultText(result: unknown): string {
   return joinTexts(parts.map((part) => responseText((part as Fields | null)?.functionResponse) ?? textOf(part)));
 }
 
-function responseText(functionResponse: unknown): string | undefined {
+/** The text of a result as the API has it, or undefined if this is none. */
+export function responseText(functionResponse: unknown): string | undefined {
   if (typeof functionResponse !== 'object' || functionResponse === null) return undefined;
   const { response } = functionResponse as Fields;
   const { output, error } = (response ?? {}) as Fields;
