@@ -78,10 +78,10 @@ const isPrompt = ({ type, message }: Fields): boolean =>
 class Conversation {
   run: number | undefined;
   #transcript = new Transcript();
-  /** The lines of this context: going back keeps the first of them, a compaction can keep some. */
+  /** The lines of this context. */
   #lines: Fields[] = [];
-  /** The number of lines up to each id. Lines can be written twice, as when a session is resumed. */
-  #places = new Map<string, number>();
+  /** The number of lines and messages up to each id. Lines can be written twice, as when a session is resumed. */
+  #places = new Map<string, { readonly lines: number; readonly messages: number }>();
   /** Lines that a compaction keeps. They are sent after the summary. */
   #kept: readonly Fields[] = [];
 
@@ -101,7 +101,8 @@ class Conversation {
 
   /** A line of the program, which later lines can follow. */
   pass({ uuid }: Fields): void {
-    if (typeof uuid === 'string') this.#places.set(uuid, this.#lines.length);
+    if (typeof uuid !== 'string') return;
+    this.#places.set(uuid, { lines: this.#lines.length, messages: this.#transcript.length });
   }
 
   /** A boundary and a summary both mark one compaction. */
@@ -112,21 +113,23 @@ class Conversation {
   }
 
   *cut(): Generator<Draft> {
-    for (const draft of this.#transcript.cut()) yield { ...draft, run: this.run ?? 0 };
+    yield* this.#numbered(this.#transcript.cut());
     this.#lines = [];
     this.#places = new Map();
   }
 
+  *#numbered(drafts: readonly Draft[]): Generator<Draft> {
+    for (const draft of drafts) yield { ...draft, run: this.run ?? 0 };
+  }
+
   /** The user can go back and send another prompt in the place of an earlier one. Later lines are then no longer sent. */
   *#goBack(record: Fields): Generator<Draft> {
-    const at = this.#places.get(String(record.parentUuid));
-    if (at === undefined || !isPrompt(record)) return;
-    const withdrawn = this.#lines.slice(at);
+    const place = this.#places.get(String(record.parentUuid));
+    if (!place || !isPrompt(record)) return;
+    const withdrawn = this.#lines.slice(place.lines);
     if (!withdrawn[0] || !isPrompt(withdrawn[0]) || !withdrawn.some(({ type }) => type === 'assistant')) return;
-    const kept = this.#lines.slice(0, at);
-    yield* this.cut();
-    for (const line of kept) this.#addLine(line);
-    this.#transcript.markCarried();
+    yield* this.#numbered(this.#transcript.goBack(place.messages));
+    this.#lines = this.#lines.slice(0, place.lines);
   }
 
   #addKept(): void {
@@ -140,7 +143,6 @@ class Conversation {
   #addLine(record: Fields): void {
     const uuid = asString(record.uuid);
     this.#lines.push(record);
-    this.pass(record);
     const { id, content, model, usage } = fieldsOf(record.message);
     const time = timeOf(record.timestamp);
     if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
@@ -150,6 +152,9 @@ class Conversation {
       const facts = { model: asString(model), usage: anthropicUsage(usage) };
       this.#addReply(content, { key: asString(id) ?? uuid, time, ...facts });
     }
+    this.pass(record);
+    // A branch begins with a copy of the lines of the session that it left.
+    if (isRecord(record.forkedFrom)) this.#transcript.markCarried();
   }
 
   /** A reply spans several lines, one for each block, with the results of its first calls between them. */

@@ -19,42 +19,31 @@ const isTurn = ({ type }: Fields): boolean => type === 'user' || type === 'assis
 
 class QwenChat implements Session {
   readonly #transcript = new Transcript();
-  /** The lines of this context. */
-  #lines: Fields[] = [];
+  /** The number of messages up to each line of this context. */
+  #places = new Map<string, number>();
 
   *add(line: Fields): Generator<Draft> {
-    yield* this.#goBack(line.parentUuid);
-    if (Array.isArray(fieldsOf(line.systemPayload).compressedHistory)) {
+    const { compressedHistory, history } = fieldsOf(line.systemPayload);
+    // The user can continue from an earlier line. Later lines are then no longer sent.
+    const place = this.#places.get(String(line.parentUuid));
+    if (place !== undefined) yield* this.#transcript.goBack(place);
+    if (Array.isArray(compressedHistory)) {
       yield* this.end();
-      this.#lines = [];
+      this.#places = new Map();
     }
-    this.#addLine(line);
+    this.#addLine(line, asList(compressedHistory ?? history));
   }
 
   end(): Draft[] {
     return this.#transcript.cut();
   }
 
-  /** The user can continue from an earlier line. Later lines are then no longer sent. */
-  *#goBack(parentUuid: unknown): Generator<Draft> {
-    if (typeof parentUuid !== 'string') return;
-    const at = this.#lines.findLastIndex(({ uuid }) => uuid === parentUuid);
-    if (at < 0 || !this.#lines.slice(at + 1).some(({ type }) => type === 'assistant')) return;
-    yield* this.end();
-    const kept = this.#lines.slice(0, at + 1);
-    this.#lines = [];
-    for (const line of kept) this.#addLine(line);
-    this.#transcript.markCarried();
-  }
-
-  #addLine(line: Fields): void {
-    this.#lines.push(line);
+  #addLine(line: Fields, inherited: readonly Fields[]): void {
     const time = timeOf(line.timestamp);
-    const { compressedHistory, history } = fieldsOf(line.systemPayload);
-    const inherited = asList(compressedHistory ?? history);
     for (const content of inherited) this.#addContent(content, { time });
     if (isTurn(line))
       this.#addContent(line.message, { time, model: asString(line.model), usage: usageOf(line.usageMetadata) });
+    if (typeof line.uuid === 'string') this.#places.set(line.uuid, this.#transcript.length);
     // A branch begins with a copy of the lines of the session that it left.
     if (inherited.length > 0 || isRecord(line.forkedFrom)) this.#transcript.markCarried();
   }
