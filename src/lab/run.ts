@@ -13,6 +13,8 @@ export type RunFormat =
   | 'pi'
   | 'goose'
   | 'cline'
+  | 'cursor'
+  | 'droid'
   | 'tau-bench'
   | 'messages';
 

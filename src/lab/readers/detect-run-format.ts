@@ -2,6 +2,8 @@ import type { RunFormat } from '../run.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
+import { cursor } from './cursor.ts';
+import { droid } from './droid.ts';
 import { geminiCli } from './gemini-cli.ts';
 import { goose } from './goose.ts';
 import type { Fields } from './json-values.ts';
@@ -18,6 +20,7 @@ import { tauBench } from './tau-bench.ts';
 /** All readers, the most specific ones first. */
 export const logReaders: readonly LogReader[] = [
   qwenCode,
+  cursor,
   claudeCode,
   codex,
   opencode,
@@ -25,6 +28,7 @@ export const logReaders: readonly LogReader[] = [
   sweAgent,
   miniSweAgent,
   openhands,
+  droid,
   pi,
   goose,
   cline,
