@@ -16,6 +16,7 @@ export type RunFormat =
   | 'cursor'
   | 'droid'
   | 'tau-bench'
+  | 'atif'
   | 'messages';
 
 /** Facts of the log about one reply. */

@@ -1,4 +1,5 @@
 import type { RunFormat } from '../run.ts';
+import { atif } from './atif.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
@@ -33,6 +34,7 @@ export const logReaders: readonly LogReader[] = [
   goose,
   cline,
   tauBench,
+  atif,
   messages,
 ];
 
