@@ -3,6 +3,7 @@ import { atif } from './atif.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
+import { copilot } from './copilot.ts';
 import { cursor } from './cursor.ts';
 import { droid } from './droid.ts';
 import { geminiCli } from './gemini-cli.ts';
@@ -33,6 +34,7 @@ export const logReaders: readonly LogReader[] = [
   pi,
   goose,
   cline,
+  copilot,
   tauBench,
   atif,
   messages,
