@@ -1,4 +1,4 @@
-import { asList, asString, toText } from '../../formats/lens.ts';
+import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type LogReader, textOf, timeOf } from './log-reader.ts';
 import { modelOf } from './messages.ts';
@@ -50,6 +50,10 @@ const callOf = ({ tool_call_id, function_name, arguments: input }: Fields): Call
 
 /** A result without the id of a call is what the environment shows after all of them. */
 function addResult(transcript: Transcript, { source_call_id, content }: Fields, time: number | undefined): void {
-  const text = typeof content === 'string' ? content : textOf(content) || toText(content);
+  const isData = Array.isArray(content) ? content.length > 0 && !content.some(isPart) : isRecord(content);
+  const text = isData ? toText(content) : textOf(content);
   transcript.answer({ callId: asString(source_call_id) ?? transcript.nextCall, text, time });
 }
+
+/** A part of the format. Some agents have plain data in place of parts. */
+const isPart = (part: unknown): boolean => typeof fieldsOf(part).type === 'string';

@@ -29,8 +29,8 @@ class CursorRun implements Session {
     const text = asList(fieldsOf(message).content).map(textOf).join('');
     if (isInit(line)) this.#model = asString(line.model);
     else if (type === 'user') this.#say(text, time);
-    else if (type === 'assistant') this.#replies.write(text, { time, model: this.#model });
-    else if (type === 'thinking') this.#replies.write(toText(line.text), { time, model: this.#model });
+    else if (type === 'assistant') this.#write(text, time);
+    else if (type === 'thinking') this.#write(toText(line.text), time);
     else if (isCall(line) && subtype === 'started') this.#replies.call(callOf(line), { time, model: this.#model });
     else if (isCall(line) && subtype === 'completed') this.#answer(line, time);
     return [];
@@ -39,6 +39,10 @@ class CursorRun implements Session {
   end(): Draft[] {
     this.#replies.end();
     return this.#transcript.cut();
+  }
+
+  #write(text: string, time: number | undefined): void {
+    if (text !== this.#replies.text) this.#replies.write(text, { time, model: this.#model });
   }
 
   #say(text: string, time: number | undefined): void {

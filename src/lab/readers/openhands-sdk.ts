@@ -58,5 +58,6 @@ const keyOf = ({ llm_response_id }: Fields): string | undefined => asString(llm_
 
 function resultText({ observation, error, rejection_reason }: Fields): string {
   const { content, output } = fieldsOf(observation);
-  return textOf(content) || toText(output ?? error ?? rejection_reason ?? observation);
+  if (Array.isArray(content)) return textOf(content);
+  return toText(content ?? output ?? error ?? rejection_reason ?? observation);
 }

@@ -12,9 +12,12 @@ export class StreamedReplies {
     this.#transcript = transcript;
   }
 
-  /** Adds a piece of text. After its pieces, some agents write a text again as a whole. */
+  /** The pieces of text since the last call. Some agents write them again as a whole. */
+  get text(): string {
+    return this.#text;
+  }
+
   write(text: string, about: ReplyPart): void {
-    if (text === this.#text) return;
     this.#begin(about);
     this.#text += text;
   }

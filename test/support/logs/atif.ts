@@ -2,6 +2,7 @@ import { pretty, type SampleLog } from './sample-log.ts';
 
 export function atifLogs(): SampleLog[] {
   const call = (id: string) => ({ tool_call_id: id, function_name: 'bash', arguments: { keystrokes: 'ls\n' } });
+  const image = { type: 'image', source: { path: 'a.png' } };
   const steps = [
     { step_id: 1, source: 'system', message: 'Be kind.' },
     { step_id: 2, source: 'user', message: [{ type: 'text', text: 'Fix it.' }], is_copied_context: true },
@@ -26,7 +27,7 @@ export function atifLogs(): SampleLog[] {
       source: 'agent',
       message: '',
       tool_calls: [call('c3')],
-      observation: { results: [{ content: 'three' }] },
+      observation: { results: [{ content: 'three' }, { content: [image] }, { content: [{ mail: 1 }] }] },
     },
     { step_id: 6, source: 'agent', message: 'Done.' },
   ];
@@ -47,6 +48,8 @@ export function atifLogs(): SampleLog[] {
           'tool c1 bash: one',
           'assistant:  bash c3 {"keystrokes":"ls\\n"}',
           'tool c3 bash: three',
+          'tool -: ',
+          'tool -: [{"mail":1}]',
           'assistant: Done.',
         ],
       ],
