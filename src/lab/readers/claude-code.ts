@@ -1,6 +1,6 @@
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
-import { type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
+import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
 import { anthropicUsage, fieldsOf } from './usage.ts';
 
@@ -92,7 +92,7 @@ class Conversation {
   }
 
   *add(record: Fields): Generator<Draft> {
-    if (record.isCompactSummary !== true) this.#addKept();
+    if (isTurn(record) && record.isCompactSummary !== true) this.#addKept();
     if (this.#places.has(String(record.uuid))) return;
     yield* this.#goBack(record);
     this.#addLine(record);
@@ -189,10 +189,16 @@ function keptLines(lines: readonly Fields[], { preservedMessages, preservedSegme
   return headUuid === undefined || from < 0 ? [] : lines.slice(from, to < 0 ? undefined : to + 1);
 }
 
-/** Texts that the user sent while the model worked, and files that were named in a prompt or changed. */
+/** Texts that the user sent while the model worked, files that were named in a prompt or changed, and what the program adds. */
 function attachedText(attachment: unknown): string {
-  const { type, prompt, content, snippet } = (attachment ?? {}) as Fields;
+  const { type, prompt, content, snippet, ...added } = fieldsOf(attachment);
   if (type === 'queued_command') return textOf(prompt);
-  if (type === 'file') return textOf(((content as Fields | null)?.file as Fields | undefined)?.content);
-  return type === 'edited_text_file' ? textOf(snippet) : '';
+  if (type === 'file') return textOf(fieldsOf(fieldsOf(content).file).content);
+  if (type === 'edited_text_file') return textOf(snippet);
+  if (type === 'nested_memory') return textOf(fieldsOf(content).content ?? content);
+  if (type === 'invoked_skills') return joinTexts(asList(added.skills).map((skill) => textOf(skill.content)));
+  return ADDED.has(String(type)) ? textOf(content ?? added.addedLines ?? added.addedBlocks) : '';
 }
+
+/** Attachments that are sent as they are in the log. */
+const ADDED = new Set(['skill_listing', 'agent_listing_delta', 'mcp_instructions_delta', 'hook_additional_context']);
