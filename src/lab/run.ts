@@ -13,6 +13,7 @@ export type RunFormat =
   | 'pi'
   | 'goose'
   | 'cline'
+  | 'amp'
   | 'copilot'
   | 'cursor'
   | 'droid'

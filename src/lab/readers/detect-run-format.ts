@@ -1,4 +1,5 @@
 import type { RunFormat } from '../run.ts';
+import { amp } from './amp.ts';
 import { atif } from './atif.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
@@ -30,6 +31,7 @@ export const logReaders: readonly LogReader[] = [
   sweAgent,
   miniSweAgent,
   openhands,
+  amp,
   droid,
   pi,
   goose,
