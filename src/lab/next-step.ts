@@ -8,6 +8,7 @@ const AGENTS: Partial<Record<RunFormat, string>> = {
   codex: 'codex',
   opencode: 'opencode',
   'gemini-cli': 'gemini',
+  'qwen-code': 'qwen',
   pi: 'pi',
 };
 

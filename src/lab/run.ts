@@ -6,13 +6,19 @@ export type RunFormat =
   | 'codex'
   | 'opencode'
   | 'gemini-cli'
+  | 'qwen-code'
   | 'swe-agent'
   | 'mini-swe-agent'
   | 'openhands'
   | 'pi'
   | 'goose'
   | 'cline'
+  | 'amp'
+  | 'copilot'
+  | 'cursor'
+  | 'droid'
   | 'tau-bench'
+  | 'atif'
   | 'messages';
 
 /** Facts of the log about one reply. */

@@ -254,6 +254,7 @@ describe('failureOf', () => {
   it('prefers an exception to a line that merely says error', () => {
     expect(failure('error happened\nValueError: bad\n', true)?.line).toBe('ValueError: bad');
     expect(failure('1 test failed\nfatal: no repository', true)?.line).toBe('fatal: no repository');
+    expect(failure('Output: 1 test failed\nError: (none)\nExit Code: 1')?.line).toBe('Output: 1 test failed');
     expect(failure('one\ntwo', true)?.line).toBe('one');
   });
 });

@@ -135,7 +135,8 @@ function readExitCode(text: string): string | undefined {
 /** An exception names the cause; a line that merely says "error" or "failed" is the next best. */
 const ERROR_LINES = [
   /\b[A-Za-z]+(?:Error|Exception)\b/,
-  /\berror\b|\bfatal\b|\bpanic\b|not found|denied/i,
+  // Gemini CLI writes `Error: (none)` below the output of every command.
+  /\berror\b(?!: \(n)|\bfatal\b|\bpanic\b|not found|denied/i,
   /\bfail(?:ed|ure)?\b/i,
   /\S/,
 ];

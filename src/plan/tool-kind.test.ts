@@ -194,6 +194,7 @@ describe('the lines that a read shows', () => {
     ['pages', { file_path: 'a.pdf', pages: '1-5' }],
     ['a mode', { path: 'a', mode: 'Search', pattern: 'x' }],
     ['an offset that is no number', { file_path: 'a', offset: '[280, 330]', limit: 60 }],
+    ['an offset from the end', { path: 'a', offset: -100 }],
     ['a range that is none', { path: 'a', view_range: [1, 2, 3] }],
     ['a question about a page of the web', { url: 'https://x.dev/a', prompt: 'what is it?' }],
     ['a page of the web from an index on', { url: 'https://x.dev/a', start_index: 5000 }],

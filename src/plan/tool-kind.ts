@@ -45,9 +45,13 @@ export function mayHoldFileText(tool: string | undefined, args: string): boolean
   const fields = fieldsIn(args);
   if (kind === 'search') return asksForContext(fields);
   if (typeof fields.code === 'string') return codePrintsFile(fields.code);
+  if (SCRIPT.test(args) && codePrintsFile(args)) return true;
   if (kind !== 'shell') return asksForContext(fields);
   return args.length > LONGEST_ARGUMENTS || printsFile(commandIn(fields, args)) || printsFile(inputIn(fields));
 }
+
+/** Arguments that are a script, and no JSON: it can call other tools. */
+const SCRIPT = /^\s*(?:const|let|var|await|console|text)\b/m;
 
 /** Whether a newer read shows everything that an older one showed. */
 export function covers(newer: LineRange, older: LineRange): boolean {

@@ -18,9 +18,10 @@ const FILE = [
 ].join('\n');
 
 /** The last result as it is sent, after results of the same call. */
-function sent(tool: string, args: object, ...texts: string[]): unknown {
+function sent(tool: string, args: object | string, ...texts: string[]): unknown {
   const turns = texts.flatMap((content, i) => {
-    const call = { id: `call_${i}`, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
+    const input = typeof args === 'string' ? args : JSON.stringify(args);
+    const call = { id: `call_${i}`, type: 'function', function: { name: tool, arguments: input } };
     return [
       { role: 'assistant', content: null, tool_calls: [call] },
       { role: 'tool', tool_call_id: call.id, content },
@@ -87,11 +88,15 @@ describe('fit sends a file as it came, where the command is', () => {
     expect(sent('bash', { command }, FILE)).toBe(FILE);
   });
 
-  it.each<[string, object]>([
+  it.each<[string, object | string]>([
     ['shell', { command: ['ssh', 'host', 'cat a.py'] }],
     ['shell', { command: ['docker', 'exec', 'box', 'bash', '-lc', 'cat a.py'] }],
     ['write_stdin', { session_id: 1, chars: 'cat a.py\n' }],
+    ['bash_command', { keystrokes: 'cat a.py\n', duration: 1 }],
     ['execute_ipython_cell', { code: '!cat a.py' }],
+    ['exec', 'const r = await tools.exec_command({ cmd: "sed -n \'1,20p\' a.py", workdir: "/" });\ntext(r.output);'],
+    ['exec', '// A look.\nawait tools.exec_command({"cmd":"cd /w\\ncat a.py"});'],
+    ['js_repl', "console.log(fs.readFileSync('a.py', 'utf8'))"],
     ['execute_python', { code: "print(open('a.py').read())" }],
     ['git_diff', {}],
     ['git_diff_staged', {}],
@@ -129,6 +134,12 @@ describe('fit cleans output, where the command is', () => {
     'bash run.sh',
   ])('%s', (command) => {
     expect(sent('bash', { command }, FILE)).not.toBe(FILE);
+  });
+
+  it('is in a script', () => {
+    expect(sent('exec', 'const r = await tools.exec_command({ cmd: "npm test" });\ntext(r.output);', FILE)).not.toBe(
+      FILE,
+    );
   });
 });
 

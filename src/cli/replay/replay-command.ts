@@ -19,10 +19,10 @@ export const help = `palimpsest replay: what would each policy have sent, cost a
 
 Usage: palimpsest replay <files, folders or globs…> [options]
 
-Reads the logs of Claude Code, Codex CLI, OpenCode, Gemini CLI, SWE-agent,
-mini-swe-agent, OpenHands, pi, goose, Cline and tau-bench, and plain message
-lists (.json, .jsonl, .traj, also .gz); - is standard input. Nothing is sent
-anywhere.
+Reads the logs of Claude Code, Codex CLI, OpenCode, Gemini CLI, Qwen Code,
+Copilot CLI, Cursor, Droid, Amp, SWE-agent, mini-swe-agent, OpenHands, pi,
+goose, Cline, tau-bench and Harbor (ATIF), and plain message lists (.json,
+.jsonl, .traj, also .gz); - is standard input. Nothing is sent anywhere.
 
 Options:
   --policy <policy>    repeatable: none, optimum, break-even,

@@ -1,8 +1,8 @@
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
-import { type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
+import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
-import { anthropicUsage } from './usage.ts';
+import { anthropicUsage, fieldsOf } from './usage.ts';
 
 /** Session files of Claude Code and of its subagents, and its `stream-json` output. */
 export const claudeCode = sessionReader({
@@ -29,10 +29,10 @@ class Conversations implements Session {
   *add(record: Fields): Generator<Draft> {
     const conversation = this.#conversationOf(record);
     if (conversation === this.#main && conversation.isNextReply(record)) yield* this.#endSidechains();
-    if (isCompaction(record)) yield* conversation.compact();
-    if (!isTurn(record) && record.type !== 'attachment') return;
+    if (isCompaction(record)) yield* conversation.compact(record);
+    if (!isTurn(record) && record.type !== 'attachment') return conversation.pass(record);
     conversation.run ??= this.#runs++;
-    conversation.add(record);
+    yield* conversation.add(record);
   }
 
   *end(): Generator<Draft> {
@@ -71,11 +71,19 @@ function conversationIn(conversations: Map<string, Conversation>, key: string): 
 const isCompaction = ({ type, subtype, isCompactSummary }: Fields): boolean =>
   isCompactSummary === true || (type === 'system' && subtype === 'compact_boundary');
 
+/** A line of the user that answers no call. */
+const isPrompt = ({ type, message }: Fields): boolean =>
+  type === 'user' && !asList(fieldsOf(message).content).some((block) => block.type === 'tool_result');
+
 class Conversation {
   run: number | undefined;
   #transcript = new Transcript();
-  /** Lines that were written twice, as when a session is resumed. */
-  #seen = new Set<string>();
+  /** The lines of this context. */
+  #lines: Fields[] = [];
+  /** The number of lines and messages up to each id. Lines can be written twice, as when a session is resumed. */
+  #places = new Map<string, { readonly lines: number; readonly messages: number }>();
+  /** Lines that a compaction keeps. They are sent after the summary. */
+  #kept: readonly Fields[] = [];
 
   /** Whether a line begins a new reply, and does not continue the last one. */
   isNextReply({ type, message }: Fields): boolean {
@@ -83,11 +91,59 @@ class Conversation {
     return type === 'assistant' && !(id !== undefined && this.#transcript.hasReply(id));
   }
 
-  add(record: Fields): void {
+  *add(record: Fields): Generator<Draft> {
+    if (isTurn(record) && record.isCompactSummary !== true) this.#addKept();
+    if (this.#places.has(String(record.uuid))) return;
+    yield* this.#goBack(record);
+    this.#addLine(record);
+    if (record.isCompactSummary === true) this.#addKept();
+  }
+
+  /** A line of the program, which later lines can follow. */
+  pass({ uuid }: Fields): void {
+    if (typeof uuid !== 'string') return;
+    this.#places.set(uuid, { lines: this.#lines.length, messages: this.#transcript.length });
+  }
+
+  /** A boundary and a summary both mark one compaction. */
+  *compact(record: Fields): Generator<Draft> {
+    const kept = keptLines(this.#lines, fieldsOf(record.compactMetadata));
+    if (kept.length > 0) this.#kept = kept;
+    if (this.#transcript.turns > 0) yield* this.cut();
+  }
+
+  *cut(): Generator<Draft> {
+    yield* this.#numbered(this.#transcript.cut());
+    this.#lines = [];
+    this.#places = new Map();
+  }
+
+  *#numbered(drafts: readonly Draft[]): Generator<Draft> {
+    for (const draft of drafts) yield { ...draft, run: this.run ?? 0 };
+  }
+
+  /** The user can go back and send another prompt in the place of an earlier one. Later lines are then no longer sent. */
+  *#goBack(record: Fields): Generator<Draft> {
+    const place = this.#places.get(String(record.parentUuid));
+    if (!place || !isPrompt(record)) return;
+    const withdrawn = this.#lines.slice(place.lines);
+    if (!withdrawn[0] || !isPrompt(withdrawn[0]) || !withdrawn.some(({ type }) => type === 'assistant')) return;
+    yield* this.#numbered(this.#transcript.goBack(place.messages));
+    this.#lines = this.#lines.slice(0, place.lines);
+  }
+
+  #addKept(): void {
+    if (this.#kept.length === 0) return;
+    const kept = this.#kept;
+    this.#kept = [];
+    for (const line of kept) this.#addLine(line);
+    this.#transcript.markCarried();
+  }
+
+  #addLine(record: Fields): void {
     const uuid = asString(record.uuid);
-    if (uuid !== undefined && this.#seen.has(uuid)) return;
-    if (uuid !== undefined) this.#seen.add(uuid);
-    const { id, content, model, usage } = (record.message ?? {}) as Fields;
+    this.#lines.push(record);
+    const { id, content, model, usage } = fieldsOf(record.message);
     const time = timeOf(record.timestamp);
     if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
     else if (record.type === 'user') this.#addUser(content, time);
@@ -96,16 +152,9 @@ class Conversation {
       const facts = { model: asString(model), usage: anthropicUsage(usage) };
       this.#addReply(content, { key: asString(id) ?? uuid, time, ...facts });
     }
-  }
-
-  /** A boundary and a summary both mark one compaction. */
-  *compact(): Generator<Draft> {
-    if (this.#transcript.turns > 0) yield* this.cut();
-  }
-
-  *cut(): Generator<Draft> {
-    for (const draft of this.#transcript.cut()) yield { ...draft, run: this.run ?? 0 };
-    this.#seen = new Set();
+    this.pass(record);
+    // A branch begins with a copy of the lines of the session that it left.
+    if (isRecord(record.forkedFrom)) this.#transcript.markCarried();
   }
 
   /** A reply spans several lines, one for each block, with the results of its first calls between them. */
@@ -130,10 +179,26 @@ class Conversation {
   }
 }
 
-/** Texts that the user sent while the model worked, and files that were named in a prompt or changed. */
-function attachedText(attachment: unknown): string {
-  const { type, prompt, content, snippet } = (attachment ?? {}) as Fields;
-  if (type === 'queued_command') return textOf(prompt);
-  if (type === 'file') return textOf(((content as Fields | null)?.file as Fields | undefined)?.content);
-  return type === 'edited_text_file' ? textOf(snippet) : '';
+/** The lines that a compaction names: each by its id, or the first and the last. */
+function keptLines(lines: readonly Fields[], { preservedMessages, preservedSegment }: Fields): readonly Fields[] {
+  const { uuids } = fieldsOf(preservedMessages);
+  if (Array.isArray(uuids)) return lines.filter(({ uuid }) => uuids.includes(uuid));
+  const { headUuid, tailUuid } = fieldsOf(preservedSegment);
+  const from = lines.findIndex(({ uuid }) => uuid === headUuid);
+  const to = lines.findLastIndex(({ uuid }) => uuid === tailUuid);
+  return headUuid === undefined || from < 0 ? [] : lines.slice(from, to < 0 ? undefined : to + 1);
 }
+
+/** Texts that the user sent while the model worked, files that were named in a prompt or changed, and what the program adds. */
+function attachedText(attachment: unknown): string {
+  const { type, prompt, content, snippet, ...added } = fieldsOf(attachment);
+  if (type === 'queued_command') return textOf(prompt);
+  if (type === 'file') return textOf(fieldsOf(fieldsOf(content).file).content);
+  if (type === 'edited_text_file') return textOf(snippet);
+  if (type === 'nested_memory') return textOf(fieldsOf(content).content ?? content);
+  if (type === 'invoked_skills') return joinTexts(asList(added.skills).map((skill) => textOf(skill.content)));
+  return ADDED.has(String(type)) ? textOf(content ?? added.addedLines ?? added.addedBlocks) : '';
+}
+
+/** Attachments that are sent as they are in the log. */
+const ADDED = new Set(['skill_listing', 'agent_listing_delta', 'mcp_instructions_delta', 'hook_additional_context']);

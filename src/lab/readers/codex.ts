@@ -22,6 +22,9 @@ const isOldHeader = ({ id, timestamp, instructions }: Fields): boolean =>
 
 class Rollout implements Session {
   readonly #transcript = new Transcript();
+  /** The prompts of this context, each with what there was before it: a rollback removes the last of them. */
+  #prompts: { readonly messages: number; readonly userTexts: number }[] = [];
+  #isInherited: (record: Fields) => boolean = () => false;
   #replies = 0;
   #isReplying = false;
   #hasHead = false;
@@ -38,19 +41,35 @@ class Rollout implements Session {
     else if (record.type === 'session_meta') this.#addMeta(record.payload as Fields, time);
     else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
     else if (record.type === 'turn_context') this.#model = asString(fieldsOf(record.payload).model) ?? this.#model;
-    else if (record.type === 'event_msg') this.#count(fieldsOf(record.payload));
+    else if (record.type === 'event_msg') yield* this.#addEvent(fieldsOf(record.payload));
     else if (record.type === 'compacted') yield* this.#compact(record.payload as Fields, time);
+    if (this.#isInherited(record)) this.#transcript.markCarried();
   }
 
   end(): Draft[] {
     return this.#transcript.cut();
   }
 
+  *#addEvent({ type, info, num_turns }: Fields): Generator<Draft> {
+    if (type === 'token_count') this.#count(info);
+    else if (type === 'thread_rolled_back') yield* this.#rollBack(Number(num_turns));
+  }
+
+  /** The user withdrew the last prompts and all that followed them. */
+  *#rollBack(count: number): Generator<Draft> {
+    const prompt = this.#prompts[Math.max(0, this.#prompts.length - count)];
+    if (!prompt) return;
+    yield* this.#transcript.goBack(prompt.messages);
+    this.#isReplying = false;
+    this.#prompts = this.#prompts.slice(0, this.#prompts.indexOf(prompt));
+    this.#userTexts = this.#userTexts.slice(0, prompt.userTexts);
+  }
+
   /** The usage of a reply follows its items. The same event comes again when a turn begins, or with new rate limits. */
-  #count({ type, info }: Fields): void {
+  #count(info: unknown): void {
     const { total_token_usage, last_token_usage } = fieldsOf(info);
     const total = Number(fieldsOf(total_token_usage).total_tokens ?? 0);
-    if (type !== 'token_count' || total === this.#totalTokens) return;
+    if (total === this.#totalTokens) return;
     this.#totalTokens = total;
     const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(last_token_usage);
     this.#transcript.learn({
@@ -59,11 +78,12 @@ class Rollout implements Session {
   }
 
   /** A resumed session repeats its head. */
-  #addMeta({ base_instructions, instructions }: Fields, time: number | undefined): void {
+  #addMeta(meta: Fields, time: number | undefined): void {
     if (this.#hasHead) return;
     this.#hasHead = true;
-    this.#instruct(textOf(base_instructions), time);
-    this.#ownInstructions = textOf(instructions);
+    this.#isInherited = inheritedBy(meta);
+    this.#instruct(textOf(meta.base_instructions), time);
+    this.#ownInstructions = textOf(meta.instructions);
   }
 
   #instruct(text: string, time: number | undefined): void {
@@ -81,6 +101,7 @@ class Rollout implements Session {
   *#compact({ message, replacement_history }: Fields, time: number | undefined): Generator<Draft> {
     yield* this.end();
     this.#isReplying = false;
+    this.#prompts = [];
     this.#transcript.say('system', this.#instructions, time);
     const kept = asList(replacement_history);
     const texts = this.#userTexts;
@@ -100,6 +121,8 @@ class Rollout implements Session {
   #addItem(item: Fields, time: number | undefined): void {
     const type = asString(item.type) ?? '';
     if (type === 'message' && item.role !== 'assistant') this.#say(item, time);
+    // Sent by another agent.
+    else if (type === 'agent_message') this.#hear(textOf(item.content), time);
     else if (type.endsWith('_output')) this.#answer(item, time);
     else if (type === 'message' || type === 'reasoning' || type.endsWith('_call')) this.#addReply(type, item, time);
   }
@@ -109,14 +132,22 @@ class Rollout implements Session {
     const text = textOf(content);
     if (role === 'user') {
       this.#instructUnlessIn(text, time);
+      const before = { messages: this.#transcript.length, userTexts: this.#userTexts.length };
+      if (!isContext(text)) this.#prompts.push(before);
       this.#userTexts.push(text);
     }
     this.#transcript.say(role === 'user' ? 'user' : 'system', text, time);
   }
 
-  #answer({ call_id, output }: Fields, time: number | undefined): void {
+  #hear(text: string, time: number | undefined): void {
     this.#isReplying = false;
-    this.#transcript.answer({ callId: asString(call_id), text: outputText(output), time });
+    this.#transcript.say('user', text, time);
+  }
+
+  #answer({ call_id, output, tools }: Fields, time: number | undefined): void {
+    this.#isReplying = false;
+    const text = output === undefined ? toText(tools) : outputText(output);
+    this.#transcript.answer({ callId: asString(call_id), text, time });
   }
 
   /** Consecutive items are one reply: the log does not say which request they are from. */
@@ -129,6 +160,18 @@ class Rollout implements Session {
     this.#transcript.reply({ key, text, calls, time, model: this.#model });
   }
 }
+
+/** The records that a subagent or a fork begins with: a copy of the session that it comes from. */
+function inheritedBy({ history_base, source, ...meta }: Fields): (record: Fields) => boolean {
+  const first = meta.subagent_history_start_ordinal ?? fieldsOf(history_base).end_ordinal_exclusive;
+  if (typeof first === 'number') return ({ ordinal }) => typeof ordinal === 'number' && ordinal < first;
+  const isCopy = typeof meta.forked_from_id === 'string' || fieldsOf(source).subagent !== undefined;
+  const start = isCopy ? timeOf(meta.timestamp) : undefined;
+  return ({ timestamp }) => start !== undefined && Number(timeOf(timestamp)) < start;
+}
+
+/** Text that Codex adds in the name of the user, such as `<environment_context>`. */
+const isContext = (text: string): boolean => /^\s*(?:<\w+>|# AGENTS\.md)/.test(text);
 
 function callOf(type: string, item: Fields): Call {
   const id = asString(item.call_id) ?? asString(item.id);

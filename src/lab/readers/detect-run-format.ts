@@ -1,7 +1,12 @@
 import type { RunFormat } from '../run.ts';
+import { amp } from './amp.ts';
+import { atif } from './atif.ts';
 import { claudeCode } from './claude-code.ts';
 import { cline } from './cline.ts';
 import { codex } from './codex.ts';
+import { copilot } from './copilot.ts';
+import { cursor } from './cursor.ts';
+import { droid } from './droid.ts';
 import { geminiCli } from './gemini-cli.ts';
 import { goose } from './goose.ts';
 import type { Fields } from './json-values.ts';
@@ -11,11 +16,14 @@ import { miniSweAgent } from './mini-swe-agent.ts';
 import { opencode } from './opencode.ts';
 import { openhands } from './openhands.ts';
 import { pi } from './pi.ts';
+import { qwenCode } from './qwen-code.ts';
 import { sweAgent } from './swe-agent.ts';
 import { tauBench } from './tau-bench.ts';
 
 /** All readers, the most specific ones first. */
 export const logReaders: readonly LogReader[] = [
+  qwenCode,
+  cursor,
   claudeCode,
   codex,
   opencode,
@@ -23,10 +31,14 @@ export const logReaders: readonly LogReader[] = [
   sweAgent,
   miniSweAgent,
   openhands,
+  amp,
+  droid,
   pi,
   goose,
   cline,
+  copilot,
   tauBench,
+  atif,
   messages,
 ];
 

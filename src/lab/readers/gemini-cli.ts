@@ -1,30 +1,37 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
 import type { ReplyFacts } from '../run.ts';
+import { GeminiStream, isInit, isStreamed } from './gemini-stream.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type LogReader, textOf, timeOf } from './log-reader.ts';
 import { contextOf } from './messages.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** Sessions of Gemini CLI, one object or lines that update each other, and saved chats, which are a list of contents. */
+/** Sessions of Gemini CLI, one object or lines that update each other, saved chats, which are a list of contents, and streams. */
 export const geminiCli: LogReader = {
   format: 'gemini-cli',
-  matches: (record) => isSession(record) || isLine(record) || isContent(record) || contentsOf(record) !== undefined,
+  matches: (record) =>
+    isSession(record) || isLine(record) || isContent(record) || contentsOf(record) !== undefined || isInit(record),
   async *read(records) {
     let session: Session | undefined;
     let run = 0;
+    let stream: GeminiStream | undefined;
     const contents: Fields[] = [];
     for await (const record of records) {
       const saved = contentsOf(record);
       if (saved) yield* contextOf(saved, { run: run++ });
       else if (isContent(record)) contents.push(record);
-      else {
+      else if (isInit(record) || (stream && isStreamed(record))) {
+        stream ??= new GeminiStream(run++);
+        stream.add(record);
+      } else {
         if (isSession(record) && session) yield* session.end();
         if (isSession(record) || !session) session = new Session(run++);
         yield* session.add(record);
       }
     }
     if (session) yield* session.end();
+    if (stream) yield* stream.end();
     yield* contextOf(contents, { run });
   },
 };
@@ -128,7 +135,8 @@ function resultText(result: unknown): string {
   return joinTexts(parts.map((part) => responseText((part as Fields | null)?.functionResponse) ?? textOf(part)));
 }
 
-function responseText(functionResponse: unknown): string | undefined {
+/** The text of a result as the API has it, or undefined if this is none. */
+export function responseText(functionResponse: unknown): string | undefined {
   if (typeof functionResponse !== 'object' || functionResponse === null) return undefined;
   const { response } = functionResponse as Fields;
   const { output, error } = (response ?? {}) as Fields;

@@ -1,10 +1,11 @@
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
+import { addSdkEvent, isSdkEvent } from './openhands-sdk.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { openaiUsage } from './usage.ts';
 
-/** Event histories of OpenHands: runs with a history each, or a list of events. The first resolver wrote flat ones. */
+/** Event histories of OpenHands and of its SDK: runs with a history each, or a list of events. The first resolver wrote flat ones. */
 export const openhands = sessionReader({
   format: 'openhands',
   matches: (record) => historyOf(record) !== undefined || isLoose(record),
@@ -16,11 +17,14 @@ function historyOf({ history }: Fields): readonly Fields[] | undefined {
   return asList(history).some(isEvent) ? asList(history) : undefined;
 }
 
-const isEvent = ({ action, observation, role }: Fields): boolean =>
+const isEvent = (record: Fields): boolean => isOwnEvent(record) || isSdkEvent(record);
+
+const isOwnEvent = ({ action, observation, role }: Fields): boolean =>
   role === undefined && (typeof action === 'string' || typeof observation === 'string');
 
 const isLoose = (record: Fields): boolean =>
-  isEvent(record) && typeof record.source === 'string' && (isRecord(record.args) || isRecord(record.extras));
+  isSdkEvent(record) ||
+  (isOwnEvent(record) && typeof record.source === 'string' && (isRecord(record.args) || isRecord(record.extras)));
 
 class History implements Session {
   readonly #transcript: Transcript;
@@ -33,11 +37,14 @@ class History implements Session {
 
   *add(event: Fields): Generator<Draft> {
     if (event.action === 'condensation') yield* this.#condense(event);
+    else if (event.kind === 'Condensation') yield* this.#condense({ args: event, timestamp: event.timestamp });
     else if (isEvent(event)) this.#put(event);
   }
 
+  /** The SDK stores one event in each file: alone, it is no run. */
   end(): Draft[] {
-    return this.#transcript.cut();
+    const [first, second] = this.#events;
+    return first && !second && isSdkEvent(first) ? [] : this.#transcript.cut();
   }
 
   *#condense(condensation: Fields): Generator<Draft> {
@@ -50,7 +57,8 @@ class History implements Session {
 
   #put(event: Fields): void {
     this.#events.push(event);
-    addEvent(this.#transcript, event);
+    if (isSdkEvent(event)) addSdkEvent(this.#transcript, event);
+    else addEvent(this.#transcript, event);
   }
 }
 

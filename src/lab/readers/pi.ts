@@ -26,9 +26,12 @@ class PiSession implements Session {
   /** The lines that make up this context: a compaction keeps the last of them, going back keeps the first. */
   #entries: Entry[] = [];
   #count = 0;
+  /** When this session left another one. Older entries are a copy from there. */
+  #forked: number | undefined;
 
   *add(record: Fields): Generator<Draft> {
     const index = this.#count++;
+    if (record.type === 'session' && typeof record.parentSession === 'string') this.#forked = timeOf(record.timestamp);
     yield* this.#goBack(record.parentId);
     if (record.type === 'compaction') yield* this.#compact({ index, record });
     else this.#addEntry({ index, record });
@@ -40,11 +43,12 @@ class PiSession implements Session {
 
   /** The user may continue from an earlier line. Later lines are then no longer sent. */
   *#goBack(parentId: unknown): Generator<Draft> {
-    if (typeof parentId !== 'string') return;
     const at = this.#entries.findLastIndex(({ record }) => record.id === parentId);
-    if (at < 0 || at === this.#entries.length - 1) return;
+    const isNewRoot = parentId === null && this.#transcript.turns > 0;
+    const isEarlier = typeof parentId === 'string' && at >= 0 && at < this.#entries.length - 1;
+    if (!isNewRoot && !isEarlier) return;
     yield* this.end();
-    this.#restart(this.#entries.slice(0, at + 1));
+    this.#restart(isEarlier ? this.#entries.slice(0, at + 1) : []);
   }
 
   *#compact(compaction: Entry): Generator<Draft> {
@@ -53,7 +57,11 @@ class PiSession implements Session {
     const from = this.#entries.findIndex(({ index, record }) =>
       firstKeptEntryId === undefined ? index >= Number(firstKeptEntryIndex) : record.id === firstKeptEntryId,
     );
-    this.#restart([compaction, ...(from < 0 ? [] : this.#entries.slice(from))]);
+    const kept = from < 0 ? [] : this.#entries.slice(from);
+    const { systemMessage } = compaction.record;
+    // The prompt of the compaction takes the place of those that are kept.
+    const isSent = ({ record }: Entry): boolean => !systemMessage || fieldsOf(record.message).role !== 'system';
+    this.#restart([compaction, ...kept.filter(isSent)]);
     // The next line names the compaction as its parent, though it is sent before the kept messages.
     this.#entries.push({ index: compaction.index, record: { id: compaction.record.id } });
   }
@@ -66,11 +74,13 @@ class PiSession implements Session {
 
   #addEntry(entry: Entry): void {
     this.#entries.push(entry);
-    const { type, message, summary, content, timestamp } = entry.record;
+    const { type, message, summary, content, timestamp, systemMessage } = entry.record;
     const time = timeOf(timestamp);
+    if (isRecord(systemMessage)) this.#addMessage(systemMessage as Fields, time);
     if (type === 'message' && isRecord(message)) this.#addMessage(message, timeOf(message.timestamp) ?? time);
     else if (type === 'compaction' || type === 'branch_summary') this.#transcript.say('user', toText(summary), time);
     else if (type === 'custom_message') this.#transcript.say('user', textOf(content), time);
+    if (this.#forked !== undefined && Number(time) < this.#forked) this.#transcript.markCarried();
   }
 
   #addMessage({ role, content, ...about }: Fields, time: number | undefined): void {
@@ -79,6 +89,7 @@ class PiSession implements Session {
     if (role === 'assistant') this.#transcript.reply({ ...replyOf(content), ...factsOf(about), time });
     else if (role === 'toolResult') this.#transcript.answer({ callId, name, text, time });
     else if (role === 'bashExecution') this.#addCommand(about, time);
+    else if (role === 'system') this.#transcript.say('system', promptOf(text, about), time);
     else this.#transcript.say('user', text, time);
   }
 
@@ -88,6 +99,10 @@ class PiSession implements Session {
     this.#transcript.answer({ name: 'bash', text: joinTexts([toText(command), toText(output)]), time });
   }
 }
+
+/** The prompt in sections, and the tools. A later message has what changed. */
+const promptOf = (text: string, { sections, toolsAdded }: Fields): string =>
+  joinTexts([text, ...Object.values(fieldsOf(sections)).map(toText), toText(toolsAdded)]);
 
 function factsOf({ model, usage }: Fields): ReplyFacts {
   const { input, output, cacheRead, cacheWrite } = fieldsOf(usage);

@@ -51,7 +51,7 @@ describe('readLog', () => {
 
   it('names the formats there are', async () => {
     await expect(contextsOf('{}', { format: 'cobol' as 'codex' })).rejects.toThrow(
-      /one of claude-code, .* found 'cobol'/,
+      /one of qwen-code, cursor, claude-code, .* found 'cobol'/,
     );
   });
 

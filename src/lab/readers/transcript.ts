@@ -59,6 +59,11 @@ export class Transcript {
     return this.#turns;
   }
 
+  /** The number of messages. */
+  get length(): number {
+    return this.#messages.length;
+  }
+
   /** Adds a message of the user or the system. An empty text adds nothing. */
   say(role: 'system' | 'user', text: string, time?: number): void {
     if (text !== '') this.#add({ role, content: text }, time);
@@ -124,9 +129,36 @@ export class Transcript {
     return isNew ? [draft] : [];
   }
 
+  /** Ends the context and begins the next with the first messages of this one. Later messages without a reply are only removed. */
+  goBack(length: number): Draft[] {
+    if (!this.#messages.slice(length).some(({ role }) => role === 'assistant')) {
+      this.#messages.length = Math.min(length, this.#messages.length);
+      this.#times.length = this.#messages.length;
+      return [];
+    }
+    const kept = this.#messages.slice(0, length);
+    const times = this.#times.slice(0, length);
+    const facts = this.#facts;
+    const drafts = this.cut();
+    for (const message of kept) this.#keep(message, facts.get(message));
+    this.#times = times;
+    this.markCarried();
+    return drafts;
+  }
+
   /** Marks the turns so far as carried over, word for word, from the previous context. */
   markCarried(): void {
     this.#carriedTurns = this.#turns;
+  }
+
+  #keep(message: ChatMessage, facts: ReplyFacts | undefined): void {
+    const copy = { ...message };
+    this.#messages.push(copy);
+    for (const { id } of copy.toolCalls ?? []) this.#uniqueId(id);
+    if (copy.role !== 'assistant') return;
+    this.#facts.set(copy, facts ?? {});
+    this.#turns += 1;
+    this.#last = copy;
   }
 
   #add(message: ChatMessage, time: number | undefined): void {

@@ -172,6 +172,33 @@ describe('the usage of other agents', () => {
     expect(await repliesOf(pretty(log))).toEqual([[known('gemini-3-flash-preview', 21_905, 17_949, 744)]]);
   });
 
+  it('Qwen Code counts cached tokens within its input, and all but the prompt as output', async () => {
+    const usageMetadata = {
+      promptTokenCount: 1000,
+      cachedContentTokenCount: 400,
+      candidatesTokenCount: 30,
+      thoughtsTokenCount: 7,
+    };
+    const reply = (more: Fields): Fields => ({
+      ...{ type: 'assistant', sessionId: 's', model: 'qwen3-coder-plus', usageMetadata: { ...usageMetadata, ...more } },
+      message: { role: 'model', parts: [{ text: 'a' }] },
+    });
+    expect(await repliesOf(lines(reply({ totalTokenCount: 1037 }), reply({})))).toEqual([
+      [known('qwen3-coder-plus', 1000, 400, 37), known('qwen3-coder-plus', 1000, 400, 30)],
+    ]);
+  });
+
+  it('ATIF counts cached tokens within its prompt; a step can name its own model', async () => {
+    const metrics = { prompt_tokens: 900, completion_tokens: 20, cached_tokens: 300 };
+    const steps = [
+      { source: 'agent', message: 'a', metrics },
+      { source: 'agent', message: 'b', model_name: 'other' },
+    ];
+    expect(await repliesOf(pretty({ schema_version: 'ATIF-v1.6', agent: { model_name: 'm' }, steps }))).toEqual([
+      [known('m', 900, 300, 20), { model: 'other', usage: undefined }],
+    ]);
+  });
+
   it('pi counts cached tokens apart; a request that was aborted has none', async () => {
     const reply = (usage: Fields): Fields => ({
       type: 'message',

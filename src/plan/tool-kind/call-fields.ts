@@ -53,7 +53,8 @@ export function rangeIn(fields: Fields): LineRange | undefined {
     } else return undefined;
   }
   const { path, from = 1, limit = Number.POSITIVE_INFINITY, to = from + limit - 1 } = found;
-  return path === undefined ? undefined : toRange(path, from, to);
+  // A negative offset counts from the end of the file.
+  return path === undefined || from < 0 ? undefined : toRange(path, from, to);
 }
 
 /** A list of one file is that file. */
@@ -76,7 +77,7 @@ export function commandIn(fields: Fields, args: string): string {
 }
 
 /** Text that is typed into a running program. Its purpose is unknown, but it may print a file. */
-export const inputIn = (fields: Fields): string => lineOf(fields.input ?? fields.chars) ?? '';
+export const inputIn = (fields: Fields): string => lineOf(fields.input ?? fields.chars ?? fields.keystrokes) ?? '';
 
 function lineOf(command: unknown): string | undefined {
   if (typeof command === 'string') return command;

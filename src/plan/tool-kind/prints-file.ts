@@ -19,8 +19,13 @@ export function printsFile(line: string): boolean {
 /** Whether code in some language may print text of files: `print(open('a.ts').read())`. */
 export function codePrintsFile(code: string): boolean {
   if (code.length > LONGEST_COMMAND || READS_FILES.test(code)) return true;
-  return Array.from(code.matchAll(/^\s*[!%]+(.*)/gm), ([, line = '']) => line).some(printsFile);
+  return [...code.matchAll(COMMAND_IN_CODE)].some(([, line, , literal = '']) => printsFile(line ?? unescaped(literal)));
 }
+
+/** `!cat a.ts` in a notebook, and `exec_command({ cmd: "cat a.ts" })` in a script that calls tools. */
+const COMMAND_IN_CODE = /^\s*[!%]+([^\n]*)|\b(?:cmd|command)["']?\s*:\s*(["'`])((?:\\.|(?!\2).)*)\2/gms;
+
+const unescaped = (literal: string): string => literal.replaceAll('\\n', '\n').replace(/\\(.)/g, '$1');
 
 const READS_FILES =
   /\b(?:open|fopen|readlines?|read_?text|read_?file(?:sync)?|file_get_contents|file\.(?:read|open|foreach)|slurp|linecache|getsource|difflib)\b/i;

@@ -1,0 +1,4 @@
+import { qwenLogs } from '../../../test/support/logs/qwen-code.ts';
+import { describeReader } from '../../../test/support/logs/reader-suite.ts';
+
+describeReader('qwen-code', qwenLogs());
