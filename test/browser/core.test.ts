@@ -20,10 +20,10 @@ const { bundleFor, ENTRIES } = (await import(`${ROOT}scripts/bundle-size.js`)) a
 const BUILD_MS = 120_000;
 /** In thousands of bytes, minified and gzipped. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'fit, with detection and the default policy': 68,
+  'fit, with detection and the default policy': 69,
   'fit of palimpsest/core': 25,
   'fit of palimpsest/core, anthropic and slidingWindow': 36,
-  'the same with the part budget': 41,
+  'the same with the part budget': 41.5,
   'the same with all parts': 55,
 };
 
