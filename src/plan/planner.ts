@@ -185,8 +185,9 @@ export class Planner<M> {
    */
   #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
     arrivals.isContradicted = false;
-    const { messages, observations } = this.#ledger;
-    const wasFitted = observations.some(({ masked, why }) => masked && why === undefined);
+    const { messages, results } = this.#ledger;
+    // Also if its turn is left out by now.
+    const wasFitted = results.some((result) => result?.masked && result.why === undefined);
     const last = wasFitted && this.#mayStartAgain ? arrivals.lastReferrer() : -1;
     if (last <= this.#lastReferrer) return;
     this.#lastReferrer = last;

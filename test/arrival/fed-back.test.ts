@@ -202,6 +202,50 @@ it('a referrer that was whole when a later one was sent is masked no earlier', (
   }
 });
 
+it('a result was whole when a later one was sent also if the last request leaves both out', () => {
+  const plain = (line: string, _: number): string => line;
+  const [, arrow = plain, colon = plain, tabbed = plain] = MANNERS;
+  const code = (file: string, from: number, to: number, manner = plain): string =>
+    Array.from({ length: to - from + 1 }, (_, i) => from + i)
+      .map((n) => manner(`const ${file}${n} = compute(${(n + 3) ** 3});`, n))
+      .join('\n');
+  const read = (text: string, args: StoryCall['args'] = { path: 'src/a.ts' }, tool = 'read_file'): StoryCall => ({
+    ...{ tool, args, text, isError: false, shape: 'string' },
+  });
+  const bash = (text: string): StoryCall => read(text, undefined, 'bash');
+  const few = code('a', 1, 5);
+  const calls = [
+    [
+      read(code('c', 1, 30, tabbed)),
+      read(code('a', 2, 36, tabbed), { command: 'cat src/a.ts' }, 'grep'),
+      read(code('a', 6, 22)),
+    ],
+    [bash(`${code('a', 2, 39)}\n\n${code('a', 40, 45)}`)],
+    [bash(code('a', 1, 10, tabbed))],
+    [read(`\n${code('c', 1, 10)}`)],
+    [read(few), read(`\n${few}`)],
+    [read(`\n${few}`)],
+    [read(few)],
+    [read(`\n${few}`), read(`\n${few}`), read(few)],
+    [
+      read(code('a', 1, 10, arrow), { command: 'npm test' }),
+      read(code('b', 1, 20, arrow), { path: 'src/b.ts', offset: 2 }),
+      read(`\n${code('a', 2, 22, colon)}`),
+    ],
+    [read(few)],
+  ];
+  const turns = calls.map((made): Story['turns'][number] => ({
+    ...{ says: 'ok', thinks: 'no', calls: made, user: undefined, steersEarly: false },
+  }));
+  const written = write({ system: undefined, task: 'Fix it.', greets: false, turns }, 'openai-chat');
+  const handles = { recall: true, handleOf, tools: [{ name: 'recall' }] };
+  const given = { policy: parsePolicy('break-even:window=2,prices=gpt-4.1,clean=false'), maxTokens: 1500, ...handles };
+  let fedBack: object[] = [];
+  for (const messages of [written.head, ...written.turns])
+    fedBack = fit(structuredClone([...fedBack, ...messages]), given).messages;
+  expect(fedBack).toEqual(fit(flat(written), given).messages);
+});
+
 describe.each(formatNames)('a conversation full of references on %s', (format) => {
   it.each([
     ['reads files', story],
