@@ -374,10 +374,10 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 
   /** The place of the first note that changed since the previous request. */
-  #changedSlot({ summarySlot }: Shape): number {
-    return this.#isSummaryKept
-      ? this.headNotes.slotOf('notice')
-      : Math.min(summarySlot, this.headNotes.slotOf('summary'));
+  #changedSlot({ notes, summarySlot }: Shape): number {
+    const isWritten = this.notes.summary !== undefined && !this.#isSummaryKept;
+    const first = this.headNotes.slotOf(isWritten ? 'summary' : 'notice');
+    return notes.summary === undefined || this.#isSummaryKept ? first : Math.min(summarySlot, first);
   }
 
   /** Whether this request kept the summary, though it changed the notice after it. */

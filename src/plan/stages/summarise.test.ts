@@ -217,6 +217,30 @@ describe('summariseTurns', () => {
   });
 });
 
+it('a first summary behind the task changes nothing above its place', () => {
+  const talk = [
+    user('First.'),
+    reply(prose(900, 'one ')),
+    user('Second?'),
+    reply('two'),
+    user('Third?'),
+    reply('three'),
+  ];
+  const ledger = Ledger.of([system('s'), ...talk], chat);
+  ledger.beginRequest();
+  expect(summariseTurns(ledger, {}, { upTo: 1 })).toBe(true);
+  expect(ledger.sent().map(({ content }) => content.slice(0, 12))).toEqual([
+    's',
+    'First.',
+    'Conversation',
+    'Second?',
+    'two',
+    'Third?',
+    'three',
+  ]);
+  expect(ledger.firstChange()).toBe(2);
+});
+
 describe('summarise', () => {
   it('keeps the window of the budget', () => {
     const ledger = Ledger.of(history(8), chat);
