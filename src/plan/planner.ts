@@ -110,8 +110,8 @@ export class Planner<M> {
   readonly #epochs: readonly EpochRecord[];
   readonly #create: (viewed?: Viewed<M>) => Parts<M>;
   #mayStartAgain: boolean;
-  /** The segment of a result that was sent before: no result above it that is still whole was masked by then. */
-  #lastReferrer = -1;
+  /** For each result, the segment of a later result that refers to it: it was not masked before that one came. */
+  #keptTargets: ReadonlyMap<number, number> = new Map();
   #progress: Progress;
   /** The state before the next request, if that request was already decided. */
   #undecided: Progress | undefined;
@@ -180,17 +180,17 @@ export class Planner<M> {
   }
 
   /**
-   * Decides again from the first message on, if a fed-back history shows that no result was masked so early: a later one came with references.
-   * In such a history newer results are small from the start, so masking seems to pay sooner.
+   * Decides again from the first message on, if a fed-back history shows that a result was not masked so early: a later result refers to
+   * it. In such a history newer results are small from the start, so masking seems to pay sooner.
    */
   #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
     arrivals.isContradicted = false;
     const { messages, results } = this.#ledger;
     // Also if its turn is left out by now.
     const wasFitted = results.some((result) => result?.masked && result.why === undefined);
-    const last = wasFitted && this.#mayStartAgain ? arrivals.lastReferrer() : -1;
-    if (last <= this.#lastReferrer) return;
-    this.#lastReferrer = last;
+    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptTargets() : this.#keptTargets;
+    if (kept.size === 0 || kept.size === this.#keptTargets.size) return;
+    this.#keptTargets = kept;
     ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
     this.#progress = noProgress(this.#policy);
     this.#undecided = undefined;
@@ -384,9 +384,10 @@ export class Planner<M> {
     }
   }
 
-  /** Whether a result was sent whole in this request or a later one. */
+  /** Whether a later result refers to this one. */
   #isKept(segment: number): boolean {
-    return segment < this.#lastReferrer && this.#lastReferrer >= this.#ledger.startOf(this.#ledger.lastRow.from);
+    const referrer = this.#keptTargets.get(segment);
+    return referrer !== undefined && referrer >= this.#ledger.startOf(this.#ledger.messages.length);
   }
 
   /** Repeats the forced epochs of this request. */
@@ -425,7 +426,7 @@ export class Planner<M> {
   }
 }
 
-const KEPT = { act: 'wait', because: 'a result that would go was sent whole later' } as const;
+const KEPT = { act: 'wait', because: 'a later result refers to one that would go' } as const;
 const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
 
 /** Does not freeze the details of a policy's reason: they may be the caller's own objects. */

@@ -7,8 +7,8 @@ import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { cleanResult } from './clean.ts';
+import { keptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
-import { lastReferrer } from './last-referrer.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 import { ReferenceGroups } from './reference-groups.ts';
@@ -77,7 +77,7 @@ export class Arrivals<M> {
   readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
-  /** Whether a result came with references though results above it were masked here: these may have been whole when it was sent. */
+  /** Whether a result has a reference to one that was masked here: that one may not have been masked when the result was sent. */
   isContradicted = false;
   /** Results that this request has changed. The request may be undone. */
   readonly #changedNow = new Set<Result>();
@@ -147,9 +147,9 @@ export class Arrivals<M> {
     return isChanged;
   }
 
-  /** See `lastReferrer`. */
-  lastReferrer(): number {
-    return lastReferrer(this.#ledger);
+  /** Results that cannot have been masked before the result in that segment came: see `keptTargets`. */
+  keptTargets(): ReadonlyMap<number, number> {
+    return keptTargets(this.#ledger);
   }
 
   /** The referrers that this request may have made wrong, oldest first. */
@@ -189,7 +189,6 @@ export class Arrivals<M> {
     }
     const { text: received } = result;
     let references = this.#referencesIn(result);
-    if (references.length > 0 && ledger.totals.replaced.mask > 0) this.isContradicted = true;
     if (references.length === 0 && !wasSent) this.#shape(result);
     if (!wasSent) this.#truncate(result);
     // The references of the text as it is sent: a cut may have removed some.
@@ -295,6 +294,7 @@ export class Arrivals<M> {
     this.#referrers.set(result, { id, result, references: found });
     const wrong = found.flatMap(({ target }) => (target?.text === '' ? target : []));
     if (wrong.length > 0) this.#cameWrong.add(result);
+    if (wrong.some((target) => this.#sent[target.id]?.result?.why === 'mask')) this.isContradicted = true;
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#groups.link(result, results);

@@ -9,28 +9,33 @@ import { hasLines, resolveReferences, type Visible } from './resolve-references.
 import { isShortenedShellOutput } from './shell-output.ts';
 
 /**
- * The segment of the last result that refers to others in our words, or -1. Such a result was sent before, with all that is above it now: no
- * result that is still whole there was masked by then.
+ * Results that a later result refers to, in messages as they were sent: the segment of each, and that of the last result that refers to it.
+ * None of them can have been masked before that result came.
  */
-export function lastReferrer<M>(ledger: Ledger<M>): number {
+export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
   const lines = new VisibleLines();
   const above: Visible[] = [];
-  let last = -1;
-  const add = (text: string, about: About): void => {
+  /** The segment of each text above. */
+  const segments: number[] = [];
+  const kept = new Map<number, number>();
+  const add = (segment: number, text: string, about: About): void => {
     lines.add(above.length, text.length > arrivalLimits.resultChars ? '' : text, about);
     above.push({ text, about });
+    segments.push(segment);
   };
   for (const [segment, { kind, tool, text }] of (ledger.segments as readonly Segment[]).entries()) {
     const result = ledger.results[segment];
     if (result) {
-      if (readReferences(text).length > 0 && isWritten(text, lines, above)) last = segment;
-      add(text, { kind: 'result', tool, subject: readCall(result.args).subject });
+      const references = readReferences(text);
+      if (references.length > 0 && isWritten(text, lines, above))
+        for (const reference of references) kept.set(segments[lines.find(reference) ?? -1] ?? -1, segment);
+      add(segment, text, { kind: 'result', tool, subject: readCall(result.args).subject });
     } else if (kind === 'action') {
       const { subject, texts } = readCall(text);
-      for (const { argument, text: part } of texts) add(part, { kind: 'call', tool, subject, argument });
+      for (const { argument, text: part } of texts) add(segment, part, { kind: 'call', tool, subject, argument });
     }
   }
-  return last;
+  return kept;
 }
 
 /** Whether we wrote the references of a result: any output can quote such a line. */

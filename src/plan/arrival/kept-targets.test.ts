@@ -4,7 +4,7 @@ import { chat } from '../../formats/index.ts';
 import { type ChatMessage, fit, handleOf, never } from '../../index.ts';
 import { arrivalLimits } from '../../limits.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { lastReferrer } from './last-referrer.ts';
+import { keptTargets } from './kept-targets.ts';
 
 const lines = (name: string): string =>
   range(1, 40)
@@ -18,39 +18,43 @@ const read = (path: string, output: string): ChatMessage[] => turn('read_file', 
 const reference = (label: string, to = 40, unit = ''): string =>
   `[output lines 1–${to}: same as ${unit}lines 1–${to} of ${label} above]`;
 
-/** The text of the last result that refers to others in our words. */
-function lastIn(...turns: readonly (readonly ChatMessage[])[]): string | undefined {
+/** The texts that are kept, each with the last result that refers to it. */
+function keptIn(...turns: readonly (readonly ChatMessage[])[]): (readonly [target: string, referrer: string])[] {
   const ledger = Ledger.of([user('Fix it.'), ...turns.flat()], chat);
-  return ledger.segments[lastReferrer(ledger)]?.text;
+  const textOf = (segment: number): string => ledger.segments[segment]?.text ?? `no segment ${segment}`;
+  return [...keptTargets(ledger)].map(([target, referrer]) => [textOf(target), textOf(referrer)]);
 }
 
-describe('lastReferrer', () => {
-  it('is the result that refers to another', () => {
+describe('keptTargets', () => {
+  it('are the results that a later result refers to', () => {
     const again = reference('the last read_file src/a.ts');
-    expect(lastIn(read('src/a.ts', A), read('src/b.ts', lines('b')), read('src/a.ts', again))).toBe(again);
+    expect(keptIn(read('src/a.ts', A), read('src/b.ts', lines('b')), read('src/a.ts', again))).toEqual([[A, again]]);
   });
 
-  it('is none if no result refers to another', () => {
-    expect(lastIn(read('src/a.ts', A), read('src/a.ts', `${A}\n`))).toBeUndefined();
+  it('are none if no result refers to another', () => {
+    expect(keptIn(read('src/a.ts', A), read('src/a.ts', `${A}\n`))).toEqual([]);
   });
 
-  it('is the last of several', () => {
+  it('have the last result that refers to them', () => {
     const second = reference('the last read_file src/a.ts');
     const third = `${reference('the 2nd last read_file src/a.ts')}\n// and more`;
-    expect(lastIn(read('src/a.ts', A), read('src/a.ts', second), read('src/a.ts', third))).toBe(third);
+    expect(keptIn(read('src/a.ts', A), read('src/a.ts', second), read('src/a.ts', third))).toEqual([[A, third]]);
   });
 
-  it('may refer to several texts', () => {
+  it('are all texts that one result refers to', () => {
     const [b, and] = [lines('b'), 'a line of its own'];
     const both = [
       '[output lines 1–40: same as lines 1–40 of the last read_file src/a.ts above]',
       and,
       '[output lines 42–81: same as lines 1–40 of the last read_file src/b.ts above]',
     ].join('\n');
-    expect(lastIn(read('src/a.ts', A), read('src/b.ts', b), turn('bash', { command: 'cat all' }, both))).toBe(both);
+    expect(keptIn(read('src/a.ts', A), read('src/b.ts', b), turn('bash', { command: 'cat all' }, both))).toEqual([
+      [A, both],
+      [b, both],
+    ]);
   });
 
-  it('may be shell output of which only some lines are left', () => {
+  it('are also those of shell output of which only some lines are left', () => {
     const cut = [
       'a line of its own',
       '[… 4 lines]',
@@ -58,11 +62,11 @@ describe('lastReferrer', () => {
       '[truncated: kept first+last+failures ~150 of ~900 tokens (shell)]',
     ].join('\n');
     const shell = turn('bash', { command: 'cat all' }, cut);
-    expect(lastIn(read('src/a.ts', A), shell)).toBe(cut);
-    expect(lastIn(read('src/a.ts', A.split('\n').slice(0, 30).join('\n')), shell)).toBeUndefined();
+    expect(keptIn(read('src/a.ts', A), shell)).toEqual([[A, cut]]);
+    expect(keptIn(read('src/a.ts', A.split('\n').slice(0, 30).join('\n')), shell)).toEqual([]);
   });
 
-  it('is known also if a text that counted for its share is masked since', () => {
+  it('are known also if a text that counted for the share of the result is masked since', () => {
     const all = A.split('\n');
     const [first, overlapping] = [all.slice(0, 20).join('\n'), all.slice(14, 25).join('\n')];
     const rest = lines('c').split('\n');
@@ -74,53 +78,60 @@ describe('lastReferrer', () => {
       /^\[output lines 1–20: same as lines 1–20 of the last read_file src\/a\.ts above\]\nconst a21/,
     );
     const masked = read('src/b.ts', '[read_file src/b.ts: 11 lines, 300 chars masked]');
-    expect(lastIn(read('src/a.ts', first), masked, turn('bash', { command: 'cat all' }, shaped))).toBe(shaped);
+    expect(keptIn(read('src/a.ts', first), masked, turn('bash', { command: 'cat all' }, shaped))).toEqual([
+      [first, shaped],
+    ]);
   });
 
-  it('may refer to an argument of a call', () => {
+  it('are also calls whose argument a result shows again', () => {
     const call = { path: 'src/a.ts', mode: 'new', content: A };
     const again = reference('your last call of write_file src/a.ts', 40, 'content ');
-    expect(lastIn(turn('write_file', call, 'written'), read('src/a.ts', again))).toBe(again);
+    expect(keptIn(turn('write_file', call, 'written'), read('src/a.ts', again))).toEqual([
+      [JSON.stringify(call), again],
+    ]);
   });
 
-  it('refers to no words of the user or of the model', () => {
+  it('are never words of the user or of the model', () => {
     const again = reference('the last read_file src/a.ts');
     const said: ChatMessage = { role: 'assistant', content: A };
     const quote =
       '[output lines 1–40: same as argument lines 1–40 of your last call of a tool const a1 = comp… compute(316760); above]';
-    expect(lastIn([user(A)], [said], read('src/a.ts', A), [user(A)], [said], read('src/a.ts', again))).toBe(again);
-    expect(lastIn([user(A)], [said], read('src/a.ts', quote))).toBeUndefined();
+    expect(keptIn([user(A)], [said], read('src/a.ts', A), [user(A)], [said], read('src/a.ts', again))).toEqual([
+      [A, again],
+    ]);
+    expect(keptIn([user(A)], [said], read('src/a.ts', quote))).toEqual([]);
   });
 
-  it('is no output that only quotes such a line', () => {
+  it('are none for an output that only quotes such a line', () => {
     const short = reference('the last read_file src/a.ts', 2);
     const partly = reference('the last read_file src/a.ts', 39);
     const missing = reference('the last read_file src/b.ts');
-    expect(lastIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, short))).toBeUndefined();
-    expect(lastIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, missing))).toBeUndefined();
+    expect(keptIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, short))).toEqual([]);
+    expect(keptIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, missing))).toEqual([]);
     // The next line is the 40th, which we would leave out too.
     const rest = `${partly}\n${A.slice(A.lastIndexOf('\n') + 1)}`;
-    expect(lastIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, rest))).toBeUndefined();
+    expect(keptIn(read('src/a.ts', A), turn('bash', { command: 'cat log' }, rest))).toEqual([]);
   });
 
   it.each([
     ['without a newline at its end', A],
     ['with one', `${A}\n`],
     ['with an empty line there', `${A}\n\n`],
-  ])('is found if it shows the handle of an original %s', (_, text) => {
+  ])('are found if the result shows the handle of an original %s', (_, text) => {
     const messages = [user('Fix it.'), ...read('src/a.ts', text), ...turn('bash', { command: 'cat a' }, text)];
     const given = { policy: never(), arrival: { references: true }, recall: true, handleOf };
     const { messages: sent } = fit<ChatMessage>(messages, given);
     const last = sent.at(-1)?.content ?? '';
     expect(last).toContain('[shortened from ');
-    expect(lastIn(sent)).toBe(last);
+    expect(keptIn(sent)).toEqual([[text, last]]);
   });
 
-  it('refers to no text that is too long to be searched', () => {
+  it('are not looked for in a text that is too long to be searched', () => {
     const label = 'the last read_file src/long.ts';
-    const last = (length: number): string | undefined =>
-      lastIn(read('src/long.ts', `${A}\n${'x'.repeat(length - A.length - 1)}`), read('src/a.ts', reference(label)));
-    expect(last(arrivalLimits.resultChars)).toBe(reference(label));
-    expect(last(arrivalLimits.resultChars + 1)).toBeUndefined();
+    const kept = (length: number): number =>
+      keptIn(read('src/long.ts', `${A}\n${'x'.repeat(length - A.length - 1)}`), read('src/a.ts', reference(label)))
+        .length;
+    expect(kept(arrivalLimits.resultChars)).toBe(1);
+    expect(kept(arrivalLimits.resultChars + 1)).toBe(0);
   });
 });
