@@ -24,7 +24,7 @@ const LIMITS: Readonly<Record<string, number>> = {
   'fit of palimpsest/core': 25,
   'fit of palimpsest/core, anthropic and slidingWindow': 36,
   'the same with the part budget': 41.5,
-  'the same with all parts': 55,
+  'the same with all parts': 55.5,
 };
 
 const job = coreJob({ turns: 12, maxTokens: 4000 });
