@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { replaceOutsideStrings } from '../lab/readers/outside-strings.ts';
 
-/** A value that was read from JSON, and a writer for it and what is made of it. */
+/** A value that was read from JSON, and a writer for that value and for changed versions of it. */
 export interface ExactJson {
   readonly value: unknown;
   /** Numbers that no JavaScript number holds, such as long ids, are written as they were read, in every object that is still the same. */
@@ -37,7 +37,7 @@ export const toJson = (value: unknown, replacer?: (this: object, key: string, on
 
 const NUMBER = '-?\\d[\\d.eE+-]*';
 
-/** Whether JavaScript writes another number. More digits behind the point than it keeps are no change. */
+/** Whether JavaScript would write another number. Digits that it loses behind the point do not count. */
 function isChanged(token: string): boolean {
   const number = Number(token);
   if (!Number.isFinite(number)) return true;

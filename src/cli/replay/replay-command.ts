@@ -104,7 +104,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
 }
 
-/** A file that is not there is no run that was too short, and none in an unknown format. */
+/** A missing file is named as such, and not as a run that is too short or a log in an unknown format. */
 function whyNone({ skipped }: ReplayResult, leastTurns: number): string {
   if (skipped.length > 0 && skipped.every(({ reason }) => NOT_THERE.includes(reason))) return 'found no log';
   if (leastTurns > 0) return `found no run of ${leastTurns} turns or more (--least-turns)`;

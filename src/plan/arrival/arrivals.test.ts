@@ -396,18 +396,20 @@ describe('a result that refers to another', () => {
     ]);
   });
 
+  /** One file three times, the last time in the second of two results of a turn. */
+  const threeReads = [
+    TASK,
+    ...read('c1', 'src/a.ts', A),
+    ...read('c2', 'src/a.ts', A),
+    ...reads('src/b.ts', { c3: B, c4: A }),
+  ];
+
   it('is as it was if the request that masked it is undone', () => {
     for (const act of [{ mask: ['c1'] }, { leaveOutUpTo: 1 }]) {
       const planner = createPlanner<ChatMessage>({ format: 'chat', policy: follow({ c3: act }) });
-      const list = [
-        TASK,
-        ...read('c1', 'src/a.ts', A),
-        ...read('c2', 'src/a.ts', A),
-        ...reads('src/b.ts', { c3: B, c4: A }),
-      ];
-      planner.add(...list.slice(0, -1));
+      planner.add(...threeReads.slice(0, -1));
       expect(results(planner.messages())).not.toContain(A);
-      planner.add(...list.slice(-1));
+      planner.add(...threeReads.slice(-1));
       expect(results(planner.messages())).toEqual([
         A,
         sameAs('the last read_file src/a.ts'),
@@ -425,15 +427,9 @@ describe('a result that refers to another', () => {
         return { ...rest, mask: mask.toReversed() };
       };
       const planner = createPlanner<ChatMessage>({ format: 'chat', policy: { ...oldestFirst, step }, recall });
-      const list = [
-        TASK,
-        ...read('c1', 'src/a.ts', A),
-        ...read('c2', 'src/a.ts', A),
-        ...reads('src/b.ts', { c3: B, c4: A }),
-      ];
-      planner.add(...list.slice(0, -1));
+      planner.add(...threeReads.slice(0, -1));
       expect(results(planner.messages()).map(isMasked)).toEqual([true, true, false]);
-      planner.add(...list.slice(-1));
+      planner.add(...threeReads.slice(-1));
       const texts = results(planner.messages());
       expect(texts[0]).toBe(A);
       expect(texts[1]).toContain(sameAs('the last read_file src/a.ts'));

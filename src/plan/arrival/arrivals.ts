@@ -114,7 +114,7 @@ export class Arrivals<M> {
     let isChanged = this.#ledger.leftOutTurns && this.#shapeAgain();
     for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
-      // Made smaller again together with one before it: its references are others now, or none.
+      // An earlier round of this loop has made it smaller again, so its references have changed.
       if (this.#referrers.get(result) !== referrer) continue;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
       const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);

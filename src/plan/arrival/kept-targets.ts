@@ -40,7 +40,7 @@ export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
 
 /** Whether we wrote the references of a result: any output can quote such a line. */
 function isWritten(text: string, lines: VisibleLines, above: readonly Visible[]): boolean {
-  // What was left out between its first and last lines cannot be restored.
+  // The lines between its first and its last ones are gone, so its text cannot be rebuilt and compared.
   if (isShortenedShellOutput(text))
     return readReferences(text).every((reference) => {
       const target = above[lines.find(reference) ?? -1];

@@ -11,7 +11,7 @@ export interface MaskStage {
   readonly which: 'outside' | 'inside' | 'all';
 }
 
-/** Replaces the turns outside the window by one summary, if that is smaller. The question of the first reply that stays stays too. */
+/** Replaces the turns outside the window by one summary, if that is smaller. The first reply that stays keeps its question. */
 export interface SummariseStage {
   readonly kind: 'summarise';
   /** The question of the first reply that stays is summarised too. */

@@ -60,7 +60,7 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   }
 }
 
-/** Makes the folder too: it may be new, or somebody removed it under a store in use. */
+/** Makes the folder too: it is missing before the first use, and after it was removed while a store used it. */
 async function takeLock(folder: string): Promise<Lock> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
