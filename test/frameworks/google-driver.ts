@@ -1,4 +1,5 @@
 import { type CallableTool, type Content, type GenerateContentConfig, GoogleGenAI, type Part } from '@google/genai';
+import { GoogleGenAI as GoogleGenAI2 } from 'genai2';
 import { palimpsest } from '../../src/adapters/google/index.ts';
 import { gemini } from '../../src/formats/gemini.ts';
 import type { AdapterDriver, ScriptedRun, ScriptedTool } from '../../src/testing/index.ts';
@@ -7,9 +8,13 @@ import { toSent, withGemini } from './google-server.ts';
 /** The ways to run automatic function calling. */
 export type Runner = 'generateContent' | 'generateContentStream' | 'a chat';
 
-export function googleDriver(runner: Runner): AdapterDriver<typeof fetch> {
+/** The major versions of `@google/genai`. */
+export type Version = 2 | 3;
+
+export function googleDriver(version: Version, runner: Runner): AdapterDriver<typeof fetch> {
+  const Client = version === 2 ? (GoogleGenAI2 as unknown as typeof GoogleGenAI) : GoogleGenAI;
   return {
-    name: `@google/genai, ${runner}`,
+    name: `@google/genai ${version}, ${runner}`,
     format: gemini,
     make: (options) => palimpsest.fetch(options),
     run: (run) =>
@@ -17,7 +22,7 @@ export function googleDriver(runner: Runner): AdapterDriver<typeof fetch> {
         (request) => run.model(toSent(request)),
         (baseUrl) => {
           const httpOptions = { baseUrl, fetch: run.adapter };
-          const ai = new GoogleGenAI({ apiKey: 'none', httpOptions });
+          const ai = new Client({ apiKey: 'none', httpOptions });
           return RUNNERS[runner](ai, run);
         },
       ),
