@@ -53,7 +53,6 @@ interface Block {
   readonly from: number;
   readonly to: number;
   readonly line: string;
-  readonly target: number;
 }
 
 /**
@@ -276,7 +275,7 @@ export class VisibleLines {
       newer: this.#newer(place.id, below),
       targetLines: printedLines(target, place.line, to - from),
     };
-    return { from, to, line: writeReference(reference), target: place.id };
+    return { from, to, line: writeReference(reference) };
   }
 
   /** The number of newer texts above with the same name, up to one more than allowed. */
