@@ -71,6 +71,9 @@ export function toReference({ session, turn, tool }: Reference): Reference {
   return reference;
 }
 
+export const isSameReference = (a: Reference, b: Reference): boolean =>
+  a.session === b.session && a.turn === b.turn && a.tool === b.tool;
+
 export const closedError = (): PalimpsestError =>
   new PalimpsestError('STORE_CLOSED', 'Expected an open store but found it closed; open it again');
 

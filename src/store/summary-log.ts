@@ -1,6 +1,7 @@
 import { storeLimits } from '../limits.ts';
 import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
 import { checkSummary, failedBy } from '../plan/summary.ts';
+import { inTime } from './in-time.ts';
 import type { Signal } from './store.ts';
 
 /** A caller's own function that writes a summary, now or later. */
@@ -72,9 +73,6 @@ export class SummaryLog {
 
 const SWITCHED_OFF: Failed = { failed: `summarize was switched off after ${MOST_FAILURES} failures in a row` };
 
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
-
 interface Asking<M> {
   readonly messages: readonly M[];
   readonly earlier: string | undefined;
@@ -87,21 +85,9 @@ export async function askForSummary<M>(
   { messages, earlier, timeoutMs }: Asking<M>,
 ): Promise<string | Failed> {
   const controller = new AbortController();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<Failed>((resolve) => {
-    timer = setTimeout(
-      () => {
-        controller.abort();
-        resolve({ failed: `summarize took longer than ${timeoutMs} ms` });
-      },
-      Math.min(timeoutMs, LONGEST_TIMER_MS),
-    );
-  });
   const answer = Promise.resolve().then(() => writer(messages, earlier, controller.signal));
-  const checked = answer.then(checkSummary, failedBy);
-  try {
-    return await Promise.race([checked, late]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return inTime(answer.then(checkSummary, failedBy), timeoutMs, () => {
+    controller.abort();
+    return { failed: `summarize took longer than ${timeoutMs} ms` };
+  });
 }

@@ -1,3 +1,4 @@
+import { isSameReference } from './check-input.ts';
 import type { Reference } from './store.ts';
 
 export interface TimedReference {
@@ -16,7 +17,7 @@ export class TextReferences {
       const key = keyOf(reference);
       if (!this.#many.has(key)) this.#many.set(key, reference);
     } else if (!this.#single) this.#single = reference;
-    else if (!isSame(this.#single.about, reference.about))
+    else if (!isSameReference(this.#single.about, reference.about))
       this.#many = new Map([this.#single, reference].map((one) => [keyOf(one), one]));
   }
 
@@ -34,6 +35,3 @@ export class TextReferences {
 }
 
 const keyOf = ({ about: { session, turn, tool } }: TimedReference): string => JSON.stringify([session, turn, tool]);
-
-const isSame = (a: Reference, b: Reference): boolean =>
-  a.session === b.session && a.turn === b.turn && a.tool === b.tool;

@@ -5,6 +5,7 @@ import { readRuns } from '../../src/lab/readers/read-runs.ts';
 import { cleanResult } from '../../src/plan/arrival/clean.ts';
 import { shortenShellOutput } from '../../src/plan/arrival/shell-output.ts';
 import { type Shown, shownBy } from '../../src/plan/arrival/shown-by.ts';
+import { estimateTokens } from '../../src/tokens/estimate-tokens.ts';
 import { CORPUS, hasCorpus } from '../support/corpus.ts';
 
 interface Result {
@@ -37,12 +38,13 @@ describe.skipIf(!hasCorpus)('results of real runs (skipped where ../shared/corpu
   });
 
   it('are shortened once, where they are long output of a shell', () => {
+    const options = { maxTokens: 2000, counter: estimateTokens, handle: ' · recall p_x' };
     const shortened = results
       .filter(({ shows }) => shows === 'shell')
-      .flatMap(({ text }) => shortenShellOutput(cleanResult(text, 'shell'), { handle: ' · recall p_x' }) ?? []);
+      .flatMap(({ text }) => shortenShellOutput(cleanResult(text, 'shell'), options) ?? []);
     expect(shortened.length).toBeGreaterThan(10);
     for (const text of shortened) {
-      expect(shortenShellOutput(text)).toBeUndefined();
+      expect(shortenShellOutput(text, options)).toBeUndefined();
       expect(cleanResult(text, 'shell')).toBe(text);
     }
   });

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { chat } from '../../src/formats/chat.ts';
 import { deleteSession } from '../../src/manager/session/delete-session.ts';
 import { listSessions } from '../../src/manager/session/list-sessions.ts';
+import { toLine } from '../../src/manager/session/log/event-line.ts';
 import { readSessionEvents } from '../../src/manager/session/read-session-events.ts';
 import type { LoggedEvent, Session, SessionEvent, SessionOptions } from '../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../src/message.ts';
@@ -265,7 +266,7 @@ describe('duragent tests/session_persistence_test.rs', () => {
     const time = '2030-01-01T00:00:00.000Z';
     appendFileSync(
       join(directory, 'chat/events.jsonl'),
-      `${JSON.stringify({ seq: 4, time, type: 'message', message: user('c') })}\n`,
+      toLine(JSON.stringify({ seq: 4, time, type: 'message', message: user('c') })),
     );
     await within({ directory }, async (session) => {
       expect(session.recovery).toMatchObject({ from: 'snapshot', events: 1 });
@@ -298,7 +299,8 @@ describe('duragent tests/session_persistence_test.rs', () => {
     rmSync(join(directory, 'chat/state.yaml'));
     const path = join(directory, 'chat/events.jsonl');
     const time = '2030-01-01T00:00:00.000Z';
-    appendFileSync(path, `{"seq":3,"half\n${JSON.stringify({ seq: 4, time, type: 'message', message: user('c') })}\n`);
+    const event = toLine(JSON.stringify({ seq: 4, time, type: 'message', message: user('c') }));
+    appendFileSync(path, `{"seq":3,"half\n${event}`);
     await within({ directory, onProblem: () => {} }, async (session) => {
       expect(session.messages()).toEqual([user('a'), user('c')]);
       expect(session.recovery).toMatchObject({ damagedLines: 1, missing: [3] });

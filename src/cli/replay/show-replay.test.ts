@@ -85,9 +85,9 @@ describe('percent', () => {
 
 describe('progressBar', () => {
   it('fills from left to right', () => {
-    expect(progressBar(0, 8, 8)).toBe('[........] 0 of 8 files');
-    expect(progressBar(3, 8, 8)).toBe('[###.....] 3 of 8 files');
-    expect(progressBar(8, 8, 8)).toBe('[########] 8 of 8 files');
-    expect(progressBar(0, 0, 8)).toBe('[########] 0 of 0 files');
+    expect(progressBar(0, 8)).toBe('[........................] 0 of 8 files');
+    expect(progressBar(3, 8)).toBe('[#########...............] 3 of 8 files');
+    expect(progressBar(8, 8)).toBe('[########################] 8 of 8 files');
+    expect(progressBar(0, 0)).toBe('[########################] 0 of 0 files');
   });
 });

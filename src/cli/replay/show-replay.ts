@@ -111,8 +111,10 @@ function table(rows: readonly (readonly string[])[]): string {
   return rows.map((row) => row.map(pad).join('  ').trimEnd()).join('\n');
 }
 
+const BAR_CHARS = 24;
+
 /** `[#####.....] 41 of 80 files`, on one line of a terminal. */
-export function progressBar(done: number, total: number, width = 24): string {
-  const filled = total === 0 ? width : Math.round((width * done) / total);
-  return `[${'#'.repeat(filled)}${'.'.repeat(width - filled)}] ${done} of ${total} files`;
+export function progressBar(done: number, total: number): string {
+  const filled = total === 0 ? BAR_CHARS : Math.round((BAR_CHARS * done) / total);
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR_CHARS - filled)}] ${done} of ${total} files`;
 }

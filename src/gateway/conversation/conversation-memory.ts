@@ -1,20 +1,12 @@
 import { memoryLimits } from '../../limits.ts';
 import { Calibration } from '../../manager/context/calibration.ts';
-import { checkOptions, positive } from '../../options.ts';
 import { OverheadCache } from '../decide/overhead.ts';
 import type { CachedHistory } from './cached-history.ts';
 import { Conversation } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 
-/** Options of `ConversationMemory`. */
-export interface MemoryOptions {
-  /** The number of bytes of requests that are kept. */
-  readonly maxBytes?: number;
-}
-
 /** The conversations that a gateway keeps in memory. The least recently used are forgotten first. One for each tenant and upstream. */
 export class ConversationMemory {
-  /** @internal */
   readonly overhead: OverheadCache;
   readonly #conversations = new Map<string, Conversation>();
   /** Every history with its conversation, the least recently used first. */
@@ -23,10 +15,10 @@ export class ConversationMemory {
   readonly #maxBytes: number;
   #bytes = 0;
 
-  constructor(options: MemoryOptions = {}) {
-    checkOptions('ConversationMemory', options, { maxBytes: positive });
-    this.#maxBytes = options.maxBytes ?? memoryLimits.requestBytes;
-    this.overhead = new OverheadCache(Math.ceil(this.#maxBytes / 16));
+  /** Keeps at most so many bytes of requests. */
+  constructor(maxBytes: number = memoryLimits.requestBytes) {
+    this.#maxBytes = maxBytes;
+    this.overhead = new OverheadCache(Math.ceil(maxBytes / 16));
   }
 
   /** Whether the recorded events of a conversation were loaded. */
@@ -41,7 +33,7 @@ export class ConversationMemory {
     known.learn(events);
   }
 
-  /** A conversation; an empty one at first. @internal */
+  /** A conversation; an empty one at first. */
   conversation(id: string): Conversation {
     const known = this.#conversations.get(id) ?? new Conversation();
     this.#conversations.delete(id);
@@ -50,17 +42,17 @@ export class ConversationMemory {
     return known;
   }
 
-  /** The same, but nothing is kept. @internal */
+  /** The same, but nothing is kept. */
   peek(id: string): Conversation {
     return this.#conversations.get(id) ?? new Conversation();
   }
 
-  /** The histories of a conversation, the most recently used first. @internal */
+  /** The histories of a conversation, the most recently used first. */
   histories(id: string): readonly CachedHistory[] {
     return this.#conversations.get(id)?.histories ?? [];
   }
 
-  /** Keeps a history, in place of its earlier state. @internal */
+  /** Keeps a history, in place of its earlier state. */
   keep(id: string, history: CachedHistory): void {
     const conversation = this.conversation(id);
     conversation.histories.unshift(history);
@@ -73,14 +65,14 @@ export class ConversationMemory {
     }
   }
 
-  /** Removes a history until it is kept again: planning may fail in the middle. @internal */
+  /** Removes a history until it is kept again: planning may fail in the middle. */
   forget(history: CachedHistory): void {
     const histories = this.#histories.get(history)?.histories;
     histories?.splice(histories.indexOf(history), 1);
     this.#drop(history);
   }
 
-  /** False if another request extended it, or it was evicted, since it was found. @internal */
+  /** False if another request extended it, or it was evicted, since it was found. */
   holds(history: CachedHistory): boolean {
     return this.#histories.has(history);
   }
@@ -98,12 +90,12 @@ export class ConversationMemory {
     if (this.#histories.delete(history)) this.#bytes -= history.size;
   }
 
-  /** The provider's tokens for one of ours. @internal */
+  /** The provider's tokens for one of ours. */
   ratio(model = ''): number {
     return this.#calibration.ratio(model);
   }
 
-  /** Learns from the count of a provider. @internal */
+  /** Learns from the count of a provider. */
   calibrate(model = '', { counted, estimated }: { counted: number; estimated: number }): void {
     if (estimated > LEAST_ESTIMATE) this.#calibration.learn(model, { estimated, real: counted });
   }

@@ -40,8 +40,6 @@ export interface Opened {
   readonly conversation: string;
   /** Empty if unknown. */
   readonly session: string;
-  readonly request: GatewayRequest;
-  /** @internal */
   readonly read: ReadRequest | Reason;
 }
 
@@ -53,9 +51,9 @@ export function openRequest(
 ): Opened {
   const read = readRequest(request, memory, limits);
   const reason = typeof read === 'string' ? read : reasonToPassThrough(read);
-  if (typeof read === 'string') return { request, read, conversation: '', session: headerSession(request) };
+  if (typeof read === 'string') return { read, conversation: '', session: headerSession(request) };
   const { conversation, session } = read;
-  return reason ? { request, read: reason, conversation: '', session } : { request, read, conversation, session };
+  return reason ? { read: reason, conversation: '', session } : { read, conversation, session };
 }
 
 /** The session of a request that cannot be read: from its headers. Empty if they have none. */
@@ -69,16 +67,13 @@ export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'he
  * Decides what is sent to the upstream, without socket, clock or disk. The memory keeps the plan for the next request.
  * If anything fails, the original is sent.
  */
-export function decide(request: GatewayRequest | Opened, memory: ConversationMemory, facts: Facts): Decision {
-  let session = '';
+export function decide({ read, session }: Opened, memory: ConversationMemory, facts: Facts): Decision {
   const unplanned = (reason: Reason): Decision => {
     const assignment = facts.arms?.recorded ?? facts.arms?.started;
     return { ...passThrough(reason, facts.limits), session, ...(assignment ? toArm(assignment) : {}) };
   };
   try {
-    const opened = 'read' in request ? request : openRequest(request, memory, facts.limits);
-    ({ session } = opened);
-    return typeof opened.read === 'string' ? unplanned(opened.read) : decideRead(opened.read, memory, facts);
+    return typeof read === 'string' ? unplanned(read) : decideRead(read, memory, facts);
   } catch {
     return unplanned('failed');
   }
@@ -205,7 +200,6 @@ function explain({ planned, written, estimate }: Basis): Explanation {
     prices: estimate.prices,
     without: estimate.without,
     sent: estimate.sent,
-    isCountTokens: request.isCountTokens,
     epoch: report.epoch,
     masked: written.edits.length - shaped,
     newMasks: count(written.changed, isMask),
@@ -215,8 +209,6 @@ function explain({ planned, written, estimate }: Basis): Explanation {
   if (rent !== undefined) explanation.rent = rent;
   if (price !== undefined) explanation.price = price;
   if (request.model !== undefined) explanation.model = request.model;
-  if (written.marker) explanation.cacheMarker = written.marker.message;
-  if (written.optIn) explanation.dropsThinking = true;
   return explanation;
 }
 

@@ -85,7 +85,7 @@ export interface Decision extends Outgoing {
   /** Events of a request that was sent without the store: to be recorded as soon as it answers. */
   readonly laterEvents: readonly GatewayEvent[];
   readonly explanation: Explanation;
-  /** The plan behind it. Undefined if nothing was planned. @internal */
+  /** The plan behind it. Undefined if nothing was planned. */
   readonly basis?: Basis | undefined;
 }
 
@@ -117,13 +117,8 @@ export interface Explanation {
   /** Estimates, in the provider's tokens as far as those are known by now. */
   readonly without: Tokens;
   readonly sent: Tokens;
-  readonly isCountTokens: boolean;
   /** Set if the masks were decided but not sent: the session is held out, or the gateway is in shadow mode. */
   readonly isUnsent?: true;
-  /** The message on which the gateway placed a cache marker. */
-  readonly cacheMarker?: number;
-  /** Whether the request opts into dropping thinking that is bound to another prefix. */
-  readonly dropsThinking?: boolean;
 }
 
 /** How the upstream answered a request. */

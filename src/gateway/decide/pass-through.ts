@@ -181,7 +181,6 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
       shaped: 0,
       without: nothing,
       sent: nothing,
-      isCountTokens: false,
     },
   };
 }

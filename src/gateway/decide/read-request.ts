@@ -17,7 +17,7 @@ import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes, sessionNames } from '../conversation/prefix-hash.ts';
 import { findMarkers, type Markers } from '../wire/cache-markers.ts';
-import { type Api, wires } from '../wire/index.ts';
+import { wires } from '../wire/index.ts';
 import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
@@ -34,7 +34,6 @@ export interface Field extends Range {
 
 /** A request whose bytes were read. */
 export interface ReadRequest {
-  readonly api: Api;
   readonly wire: Wire;
   readonly path: string;
   readonly headers: GatewayRequest['headers'];
@@ -127,14 +126,13 @@ class Reader {
   read(): ReadRequest | Reason {
     const problem = this.#readFields();
     if (problem) return problem;
-    const { api, path, headers, isCountTokens = false } = this.#request;
+    const { path, headers, isCountTokens = false } = this.#request;
     const model = modelOf(this.#wire, { model: this.#fields.get('model')?.value, path });
     if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
     const messages = this.#listed.length;
     const histories = this.#histories.filter(({ listed }) => listed.length <= messages);
     const longer = this.#histories.filter((history) => history.listed.length > messages && history.model === model);
     return {
-      api,
       path,
       headers,
       model,

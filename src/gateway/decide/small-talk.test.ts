@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { Api } from '../wire/index.ts';
-import { decide } from './decide.ts';
+import { decide, openRequest } from './decide.ts';
 import type { GatewayRequest } from './decision.ts';
 import { decideSmallTalk } from './small-talk.ts';
 import { toTitle } from './task.ts';
@@ -31,7 +31,8 @@ const TALK: readonly (readonly [Api, object])[] = [
 describe('decideSmallTalk', () => {
   it.each(TALK)('answers for %s what would have been decided', (api, body) => {
     const plain = decideSmallTalk(requestOf(api, body), {});
-    const whole = decide(requestOf(api, body), new ConversationMemory(), { now: 0 });
+    const memory = new ConversationMemory();
+    const whole = decide(openRequest(requestOf(api, body), memory), memory, { now: 0 });
     expect(plain?.conversation).toBe(whole.conversation);
     expect(toTitle(plain?.task ?? '')).toBe('Hello there,');
     expect([whole.task, plain?.body, plain?.fresh]).toEqual(['Hello there,', undefined, []]);

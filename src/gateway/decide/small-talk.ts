@@ -58,7 +58,6 @@ export function decideSmallTalk(
     shaped: 0,
     sent,
     without: sent,
-    isCountTokens: false,
   };
   if (model) explanation.model = model;
   return {

@@ -1,5 +1,6 @@
 import { requestLimits } from '../../limits.ts';
 import { conversationId } from '../../store/access.ts';
+import { inTime } from '../../store/in-time.ts';
 import { hasResult } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
@@ -12,7 +13,7 @@ import { codeOf } from '../receipts/log.ts';
 import { providers } from '../wire/providers.ts';
 import { armOfUnread, keepArm, learnArm } from './arms.ts';
 import type { Understood } from './exchange.ts';
-import { inTime, type Patience, patientFromNow, type StoreGate } from './store-gate.ts';
+import { type Patience, patientFromNow, type StoreGate } from './store-gate.ts';
 
 /** Decides about a request, and stores the texts that it hides before it may be sent. If anything fails, the original is sent. */
 export async function decideAndStore(
@@ -130,8 +131,7 @@ async function gateOf(context: GatewayContext, tenant: string, patience?: Patien
   });
   // A store that hangs while it is opened must not delay each request.
   const leftMs = (patience?.() ?? 0) - context.tenants.openingMs(tenant);
-  const gate = await inTime(opening, Math.max(requestLimits.storeWaitMs, leftMs));
-  return gate === 'late' ? 'store-slow' : gate;
+  return inTime(opening, Math.max(requestLimits.storeWaitMs, leftMs), () => 'store-slow' as const);
 }
 
 interface Asked {

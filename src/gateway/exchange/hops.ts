@@ -14,7 +14,8 @@ export interface Hops {
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-export function createHops(id: string = randomBytes(8).toString('hex')): Hops {
+export function createHops(): Hops {
+  const id = randomBytes(8).toString('hex');
   return {
     isLoop: (headers) => {
       const passed = passedBy(headers);

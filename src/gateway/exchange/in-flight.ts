@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { recordLimits } from '../../limits.ts';
+import { inTime } from '../../store/in-time.ts';
 import { answerFailure } from './answer.ts';
 
 /** How long open exchanges may take after the gateway was told to stop. */
@@ -68,12 +69,10 @@ export class InFlight {
   /** Resolves when the outcome of every exchange is recorded, or after some time. */
   async recorded(): Promise<void> {
     if (this.#unrecorded === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
+    const recorded = new Promise<void>((resolve) => {
       this.#onRecorded = resolve;
-      timer = setTimeout(resolve, recordLimits.closeMs);
     });
-    clearTimeout(timer);
+    await inTime(recorded, recordLimits.closeMs, () => {});
   }
 
   /** Ends our own stream when the gateway closes. */
@@ -105,12 +104,10 @@ export class InFlight {
   /** Resolves when nothing is in flight. Exchanges that are not done in time are cut off. */
   async idle(graceMs: number): Promise<void> {
     if (this.#open.length === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    await new Promise<void>((resolve) => {
+    const idle = new Promise<void>((resolve) => {
       this.#onIdle = resolve;
-      if (Number.isFinite(graceMs)) timer = setTimeout(resolve, Math.min(graceMs, MOST_GRACE_MS));
     });
-    clearTimeout(timer);
+    await (Number.isFinite(graceMs) ? inTime(idle, Math.min(graceMs, MOST_GRACE_MS), () => {}) : idle);
     for (const { response } of [...this.#open]) response.destroy();
   }
 }

@@ -2,6 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
 import { handleOf } from '../../store/handle.ts';
+import { inTime } from '../../store/in-time.ts';
 import { kindOf } from '../../store/kind-of.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
@@ -186,11 +187,9 @@ export class StoreGate {
     if (this.#isLate(waitMs)) return 'store-slow';
     // Its answer says nothing about writes, so it changes nothing in `health`.
     const asked = (async () => this.store.deletions())().catch(() => 'store-failed' as const);
-    const count = await inTime(asked, waitMs);
+    const count = await inTime(asked, waitMs, () => this.#setLate(asked, waitMs));
     if (typeof count === 'number') this.#noteDeletions(count);
-    if (count !== 'late') return count;
-    this.#setLate(asked, waitMs);
-    return 'store-slow';
+    return count;
   }
 
   /** A store that was removed and made again has another secret, by which readers of the store find the texts of a user. Does not wait. */
@@ -234,7 +233,7 @@ export class StoreGate {
 
   async health(): Promise<Status['store']> {
     // Before its first answer, nothing is known of the store.
-    await Promise.all([this.#kind === 'unknown' && inTime(this.#askKind()), this.learnSecret()]);
+    await Promise.all([this.#kind === 'unknown' && inTime(this.#askKind(), BRIEF(), () => {}), this.learnSecret()]);
     const because = this.#trouble;
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }
@@ -255,20 +254,20 @@ export class StoreGate {
         return isFull(error) ? ('store-full' as const) : ('store-failed' as const);
       },
     );
-    const done = await inTime(working, waitMs);
+    const done = await inTime(working, waitMs, () => 'late' as const);
     const hasWaited = this.#now() - began > BRIEF() || done === 'late';
     if (typeof done === 'string' && waitMs > BRIEF() && hasWaited) this.#isUnanswered = true;
     if (done === 'store-failed' || done === 'store-full') return done;
     if (done !== 'late') return done.value;
     this.#trouble ??= tooSlow(waitMs);
-    this.#setLate(working, waitMs);
-    return 'store-slow';
+    return this.#setLate(working, waitMs);
   }
 
-  #setLate(working: Promise<unknown>, waitedMs: number): void {
+  #setLate(working: Promise<unknown>, waitedMs: number): 'store-slow' {
     const question = { since: this.#now(), waitedMs, working };
     this.#late.add(question);
     void working.finally(() => this.#late.delete(question));
+    return 'store-slow';
   }
 
   /** A query that is never answered must not block the store forever: after a while the next one is sent. */
@@ -306,19 +305,6 @@ interface LateQuestion {
   readonly since: number;
   readonly waitedMs: number;
   readonly working: Promise<unknown>;
-}
-
-/** The answer, or 'late' if it does not come in time. */
-export async function inTime<T>(asked: Promise<T>, waitMs: number = requestLimits.storeWaitMs): Promise<T | 'late'> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, waitMs, 'late');
-  });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 const isFull = (error: unknown): boolean => error instanceof PalimpsestError && error.code === 'STORE_FULL';

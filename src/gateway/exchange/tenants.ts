@@ -1,4 +1,5 @@
 import { memoryLimits, recordLimits, requestLimits } from '../../limits.ts';
+import { inTime } from '../../store/in-time.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
@@ -7,7 +8,7 @@ import type { Counted } from '../receipts/write-receipt.ts';
 import { type ArmCache, createArmCache } from './arms.ts';
 import { createBoundedStore } from './bounded-store.ts';
 import type { Provider } from './route.ts';
-import { inTime, StoreGate, tooSlow, wordsOf } from './store-gate.ts';
+import { StoreGate, tooSlow, wordsOf } from './store-gate.ts';
 
 /** The stores of the tenants, and their conversations at each provider. */
 export class Tenants {
@@ -78,15 +79,19 @@ export class Tenants {
 
   /** Whether a tenant's store has answered since the start. It is asked as long as it has not. */
   async hasAnswered(tenant: string): Promise<boolean> {
-    const gate = await inTime(this.gate(tenant).catch(() => undefined));
-    return typeof gate === 'object' && (await gate.learnSecret()) === undefined;
+    const gate = await inTime(
+      this.gate(tenant).catch(() => undefined),
+      requestLimits.storeWaitMs,
+      () => undefined,
+    );
+    return gate !== undefined && (await gate.learnSecret()) === undefined;
   }
 
   /** The health of a tenant's store, which is opened if it is not open yet. */
   async health(tenant: string): Promise<Status['store']> {
-    const gate = await inTime(this.gate(tenant).catch(wordsOf));
-    if (typeof gate !== 'string') return gate.health();
-    return { kind: 'unknown', ok: false, because: gate === 'late' ? tooSlow(requestLimits.storeWaitMs) : gate };
+    const { storeWaitMs } = requestLimits;
+    const gate = await inTime(this.gate(tenant).catch(wordsOf), storeWaitMs, () => tooSlow(storeWaitMs));
+    return typeof gate === 'string' ? { kind: 'unknown', ok: false, because: gate } : gate.health();
   }
 }
 

@@ -8,8 +8,6 @@ describe('Quantiles', () => {
     expect(quantiles.at(0.5) / 50).toBeGreaterThanOrEqual(1);
     expect(quantiles.at(0.5) / 50).toBeLessThan(1.1);
     expect(quantiles.at(0.99) / 99).toBeLessThan(1.1);
-    expect(quantiles.count).toBe(1000);
-    expect(quantiles.sum).toBeCloseTo(50_050, 0);
   });
 
   it('of nothing are 0', () => {

@@ -2,21 +2,12 @@
 export class Quantiles {
   readonly #counts = new Array<number>(STEPS).fill(0);
   #count = 0;
-  #sum = 0;
-
-  get count(): number {
-    return this.#count;
-  }
-  get sum(): number {
-    return this.#sum;
-  }
 
   add(milliseconds: number): void {
     const step = Math.ceil(Math.log(Math.max(milliseconds, LEAST_MS) / LEAST_MS) / LOG_STEP);
     const at = Math.min(STEPS - 1, step);
     this.#counts[at] = (this.#counts[at] ?? 0) + 1;
     this.#count++;
-    this.#sum += milliseconds;
   }
 
   /** The duration that at least this share of all did not exceed; 0 if there are none. */

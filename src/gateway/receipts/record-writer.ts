@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import { recordLimits } from '../../limits.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
+import { inTime } from '../../store/in-time.ts';
 import { codeOf, type Log } from './log.ts';
 import type { RecordStore } from './record-stores.ts';
 
@@ -116,18 +117,9 @@ export class RecordWriter {
       await this.#writing;
       await this.#write();
     })();
-    await withinMs(recordLimits.closeMs, written);
+    await inTime(written, recordLimits.closeMs, () => {});
     const records = this.#waiting.length;
     if (records > 0)
       this.#options.log({ level: 'warn', message: 'records were lost: the store did not take them', records });
   }
-}
-
-async function withinMs(ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work, late]);
-  clearTimeout(timer);
 }

@@ -1,5 +1,6 @@
 import { isRecord } from '../../formats/lens.ts';
 import { badOption, count, nearest } from '../../options.ts';
+import { LONGEST_TIMER_MS } from '../../store/in-time.ts';
 import { TextWithImages } from '../../store/stored-images.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import type { ToolDefinition } from './model.ts';
@@ -187,9 +188,6 @@ export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: Run
     signal.removeEventListener('abort', abort);
   }
 }
-
-/** A longer timer goes off at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ABORTED = 'the run was aborted before this call had finished';
 

@@ -13,6 +13,7 @@ import { describe, expect, it } from 'vitest';
 import { openChat, temporaryFolders, user } from '../../../test/support/manager/sessions.ts';
 import { deleteSession } from './delete-session.ts';
 import { listSessions } from './list-sessions.ts';
+import { toLine } from './log/event-line.ts';
 import { readSessionEvents } from './read-session-events.ts';
 import { sweepSessions } from './sweep-sessions.ts';
 
@@ -177,8 +178,8 @@ describe('sweepSessions', () => {
   it('goes on where one of them cannot be swept, and says which and why', async () => {
     const directory = await directoryWith('c', 'a');
     mkdirSync(join(directory, 'b'));
-    const start = '{"seq":1,"time":"1970-01-01T00:00:00.000Z","type":"session_start","id":"b","format":"mine"}\n';
-    writeFileSync(join(directory, 'b/events.jsonl'), start);
+    const start = '{"seq":1,"time":"1970-01-01T00:00:00.000Z","type":"session_start","id":"b","format":"mine"}';
+    writeFileSync(join(directory, 'b/events.jsonl'), toLine(start));
     const swept = await sweepSessions({ directory, now: () => 30 * DAY });
     expect(swept).toMatchObject({ expired: ['a', 'c'], failed: [{ id: 'b', error: { code: 'BAD_OPTION' } }] });
     expect((await sweepSessions({ directory, now: () => 60 * DAY, remove: true })).removed).toEqual(['a', 'b', 'c']);

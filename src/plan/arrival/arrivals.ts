@@ -13,7 +13,7 @@ import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 import { ReferenceGroups } from './reference-groups.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
-import { type Shaped, VisibleLines } from './references.ts';
+import { VisibleLines } from './references.ts';
 import { hasLines } from './resolve-references.ts';
 import { shortenShellOutput } from './shell-output.ts';
 import { shownBy } from './shown-by.ts';
@@ -233,13 +233,13 @@ export class Arrivals<M> {
     // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
     const shaped = references && !result.isError ? this.#withReferences(result, text) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
-    if (isLong && this.#shortenOutput(result, shaped?.text ?? text, shellOutput)) return;
-    if (shaped && this.#replace(result, shaped.text, 'references')) return;
+    if (isLong && this.#shortenOutput(result, shaped ?? text, shellOutput)) return;
+    if (shaped !== undefined && this.#replace(result, shaped, 'references')) return;
     if (text !== result.text) this.#replace(result, text, 'clean');
   }
 
   /** An earlier result may have been sent uncleaned: then only the original text has the same lines. */
-  #withReferences(result: Result, cleaned: string): Shaped | undefined {
+  #withReferences(result: Result, cleaned: string): string | undefined {
     const id = this.#ids.get(result);
     const shaped = this.#visible.shape(cleaned, result.tokens, id);
     return shaped ?? (cleaned === result.text ? undefined : this.#visible.shape(result.text, result.tokens, id));

@@ -48,6 +48,6 @@ function isWritten(text: string, lines: VisibleLines, above: readonly Visible[])
     });
   return withoutLastLine(text).some((shaped) => {
     const whole = resolveReferences(shaped, above);
-    return whole !== undefined && lines.shapeAgain(whole)?.text === shaped;
+    return whole !== undefined && lines.shapeAgain(whole) === shaped;
   });
 }

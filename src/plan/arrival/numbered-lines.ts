@@ -88,11 +88,6 @@ export class NumberedLines {
     return this.prefix(line + 1) === new Numbering(this.prefix(line)).prefix(number);
   }
 
-  /** Whether a line equals one of another text, except for its number. */
-  equals(line: number, other: NumberedLines, place: number): boolean {
-    return this.#isLikely(line, other, place) && this.body(line) === other.body(place);
-  }
-
   /** The number of lines in a row that equal those of another text, except for their numbers. */
   countEqual({ from, to }: { from: number; to: number }, other: NumberedLines, place: number): number {
     const most = Math.min(to - from, other.count - place);

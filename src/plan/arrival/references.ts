@@ -22,13 +22,6 @@ const MOST_NEWER = 3;
 /** For each line of a result, at most this many lines are compared: a repetitive text has very many runs. */
 const MOST_COMPARED = 16;
 
-/** A result with references in place of lines that the model can still see. */
-export interface Shaped {
-  readonly text: string;
-  /** The numbers of the texts that the references name. They must stay visible as long as this result. */
-  readonly targets: readonly number[];
-}
-
 class VisibleText {
   readonly text: string;
   readonly about: About;
@@ -60,7 +53,6 @@ interface Block {
   readonly from: number;
   readonly to: number;
   readonly line: string;
-  readonly target: number;
 }
 
 /**
@@ -132,7 +124,7 @@ export class VisibleLines {
    * A result with references to texts above it. Undefined if they would not pay, or if it already has references. `below` is its number,
    * if it has one.
    */
-  shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
+  shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): string | undefined {
     const lines = tokens <= LEAST_TOKENS ? undefined : this.#linesOf(text);
     if (!lines) return undefined;
     const leastSize = LEAST_SHARE * text.length;
@@ -141,7 +133,7 @@ export class VisibleLines {
   }
 
   /** The same for a result that once had references: texts that were part of its share may be masked since. */
-  shapeAgain(text: string): Shaped | undefined {
+  shapeAgain(text: string): string | undefined {
     const lines = this.#linesOf(text);
     return lines && this.#withReferences(lines, Number.POSITIVE_INFINITY);
   }
@@ -155,10 +147,9 @@ export class VisibleLines {
     return lines.leftOut.some((line) => readReference(lines.slice(line, line + 1))) ? undefined : lines;
   }
 
-  #withReferences(lines: NumberedLines, below: number): Shaped | undefined {
+  #withReferences(lines: NumberedLines, below: number): string | undefined {
     const blocks = this.#findBlocks(lines, below);
-    if (blocks.length === 0) return undefined;
-    return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
+    return blocks.length === 0 ? undefined : writeShaped(lines, blocks);
   }
 
   #show(id: number, text: string, about: About): void {
@@ -284,7 +275,7 @@ export class VisibleLines {
       newer: this.#newer(place.id, below),
       targetLines: printedLines(target, place.line, to - from),
     };
-    return { from, to, line: writeReference(reference), target: place.id };
+    return { from, to, line: writeReference(reference) };
   }
 
   /** The number of newer texts above with the same name, up to one more than allowed. */

@@ -44,7 +44,7 @@ it('gives back the very text where lines begin with numbers of any kind', () => 
       const lines = new VisibleLines();
       const visible: Visible[] = [];
       for (const [id, original] of texts.entries()) {
-        const shaped = lines.shape(original)?.text;
+        const shaped = lines.shape(original);
         if (shaped !== undefined) {
           shapedTexts += 1;
           expect(resolveReferences(shaped, visible)).toBe(original);

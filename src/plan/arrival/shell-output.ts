@@ -1,14 +1,13 @@
 import { headOf, tailOf } from '../../text.ts';
 import type { Counter } from '../../tokens/counter.ts';
-import { estimateTokens } from '../../tokens/estimate-tokens.ts';
 import { isDiff } from './clean/is-diff.ts';
 
 /** Options of `shortenShellOutput`. */
 export interface ShellOutputOptions {
-  readonly maxTokens?: number;
-  readonly counter?: Counter;
-  /** How the handle of the original is shown in the last line, if at all. */
-  readonly handle?: string;
+  readonly maxTokens: number;
+  readonly counter: Counter;
+  /** How the last line shows the handle of the original; empty if it does not. */
+  readonly handle: string;
 }
 
 /**
@@ -16,8 +15,10 @@ export interface ShellOutputOptions {
  * says so and shows the handle. Undefined if the output is short enough, was shortened before, cannot be shortened, or is a
  * diff: agents quote its lines exactly.
  */
-export function shortenShellOutput(text: string, options: ShellOutputOptions = {}): string | undefined {
-  const { maxTokens = 2000, counter = estimateTokens, handle = '' } = options;
+export function shortenShellOutput(
+  text: string,
+  { maxTokens, counter, handle }: ShellOutputOptions,
+): string | undefined {
   const tokens = counter(text);
   if (tokens <= maxTokens || isShortenedShellOutput(text) || isDiff(text)) return undefined;
   const lastLine = `[${KEPT} ~${maxTokens} of ~${tokens} tokens (shell)${handle}]`;

@@ -83,7 +83,7 @@ export class AliveCopy {
     if (!this.#look((from) => from.catalogue.isAlive(record))) return;
     if (type === TEXT)
       catalogue.putTexts([{ text: decodeText(body, body.length).text, about: readAbout(body), ...stamp }]);
-    else if (type === TURN) catalogue.putTurns([readTurn(body).record], stamp.time);
+    else if (type === TURN) catalogue.putTurns([readTurn(body)], stamp.time);
     else if (type === NOTE) catalogue.putNote(readNote(body), stamp.time);
     else if (type === USE) catalogue.putUse({ ...readUse(body), lastAt: time });
   }

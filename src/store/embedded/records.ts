@@ -7,8 +7,6 @@ import type { Body } from './log.ts';
 /** A text as the log stores it, with its first reference. */
 export interface TextBody {
   readonly digest: Digest;
-  /** The previous record of the same session, or 0. */
-  readonly before: number;
   readonly about: Reference;
   readonly encoding: Encoding;
   /** The text, encoded. */
@@ -20,6 +18,7 @@ export interface TextBody {
 /** Another reference to a text. */
 export interface ReferenceBody {
   readonly digest: Digest;
+  /** The previous record of the same session, or 0. */
   readonly before: number;
   /** The previous reference to the same text, or 0. */
   readonly older: number;
@@ -92,7 +91,6 @@ function fillHead(into: Buffer, at: number, { digest, before, about }: Omit<Refe
 export function readText(body: Buffer): TextBody {
   return {
     digest: digestIn(body),
-    before: beforeOf(body),
     about: readAbout(body),
     encoding: encodingOf(body),
     bytes: body.subarray(restOf(body)),
@@ -100,10 +98,9 @@ export function readText(body: Buffer): TextBody {
   };
 }
 
-export function readReference(body: Buffer): ReferenceBody {
+export function readReference(body: Buffer): Omit<ReferenceBody, 'before'> {
   return {
     digest: digestIn(body),
-    before: beforeOf(body),
     older: body.readDoubleLE(restOf(body)),
     about: readAbout(body),
   };
@@ -170,9 +167,7 @@ export function turnBody(before: number, record: TurnRecord): Body {
 /** The previous record of the same session. */
 export const beforeTurn = (body: Buffer): number => body.readDoubleLE(0);
 
-export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
-  return { before: beforeTurn(body), record: JSON.parse(body.toString('utf8', 8)) };
-}
+export const readTurn = (body: Buffer): TurnRecord => JSON.parse(body.toString('utf8', 8));
 
 /** A note has the layout of a text, with its name in place of the tool. */
 export const noteBody = (before: number, { session, name, text }: SessionNote): Body =>

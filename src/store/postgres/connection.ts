@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
+import { inTime } from '../in-time.ts';
 
 /** The part of a `Pool` of the package `pg` that is used: no types of it are needed. */
 export interface PostgresPool {
@@ -195,7 +196,7 @@ function connect(pool: TimedPool): Promise<PostgresClient> {
       resolve(client);
     });
   });
-  return inTime(lent, pool.timeoutMs).catch((error) => {
+  return answered(lent, pool.timeoutMs).catch((error) => {
     isLate = true;
     throw error;
   });
@@ -249,7 +250,7 @@ const toQuery =
 
 /** Returns the answer of the last statement. */
 async function send(client: PostgresClient, config: PostgresQuery, timeoutMs: number | undefined): Promise<Answer> {
-  const answer = await inTime(client.query(config), timeoutMs);
+  const answer = await answered(client.query(config), timeoutMs);
   return (Array.isArray(answer) ? answer.at(-1) : answer) as Answer;
 }
 
@@ -265,19 +266,11 @@ class NoAnswer extends Error {}
 /** Whether a call failed because the server was silent: the next one would wait as long. */
 export const isNoAnswer = (error: unknown): boolean => error instanceof Error && error.cause instanceof NoAnswer;
 
-async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Promise<T> {
+async function answered<T>(asked: Promise<T>, timeoutMs: number | undefined): Promise<T> {
   if (timeoutMs === undefined) return asked;
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_resolve, reject) => {
-    // Created only when needed: creating an error takes longer than everything else in a call.
-    const giveUp = (): void => reject(new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs)`));
-    timer = setTimeout(giveUp, timeoutMs);
+  return inTime(asked, timeoutMs, () => {
+    throw new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs)`);
   });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 /** Whether the next try would fail too. `pg` gives errors of TLS, and of a missing password, no code. */

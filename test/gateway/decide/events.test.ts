@@ -209,7 +209,7 @@ describe('the store in the way', () => {
   });
 
   it('a request that is sent again keeps its masks though nothing else of it is remembered', () => {
-    const desk = new Desk({ policy }, new ConversationMemory({ maxBytes: 1000 }));
+    const desk = new Desk({ policy }, new ConversationMemory(1000));
     const first = desk.ask(body(8));
     const again = withoutStore(desk.look(body(8)), 'store-slow');
     expect(maskedIn(again.body ?? Buffer.alloc(0))).toEqual(maskedIn(first.out));
@@ -247,7 +247,6 @@ describe('count_tokens', () => {
     const body = anthropicBody(anthropicMessages(8));
     const desk = new Desk({ policy });
     const counted = desk.ask(body, { path: '/v1/messages/count_tokens', isCountTokens: true });
-    expect(counted.explanation.isCountTokens).toBe(true);
     expect([counted.fresh, counted.events]).toEqual([[], []]);
     const asked = desk.ask(body);
     expect(asked.out.equals(counted.out)).toBe(true);

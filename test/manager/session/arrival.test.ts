@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runAgent } from '../../../src/manager/index.ts';
+import { toLine } from '../../../src/manager/session/log/event-line.ts';
 import { createMemorySession } from '../../../src/manager/session/memory-session.ts';
 import type { SessionOptions } from '../../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../../src/message.ts';
@@ -37,7 +38,7 @@ function oldLog(messages: readonly ChatMessage[]): Map<string, Buffer> {
     { seq: 1, time, type: 'session_start', id: 'chat', format: 'chat' },
     ...messages.map((message, i) => ({ seq: i + 2, time, type: 'message', message })),
   ];
-  const text = events.map((event) => `${JSON.stringify(event)}\n`).join('');
+  const text = events.map((event) => toLine(JSON.stringify(event))).join('');
   return new Map([['/s/chat/events.jsonl', Buffer.from(text)]]);
 }
 

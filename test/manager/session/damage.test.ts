@@ -1,4 +1,3 @@
-import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { Session, SessionEvent } from '../../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../../src/message.ts';
@@ -254,144 +253,12 @@ describe('a log that lost its end', () => {
   });
 });
 
-/** Lines as the first format had them: without a checksum. */
-function firstFormat(...bodies: readonly object[]): string {
-  const time = '2026-01-01T00:00:00.000Z';
-  const start = { type: 'session_start', id: 'chat', format: 'chat' };
-  return [start, ...bodies].map((body, i) => `${JSON.stringify({ seq: i + 1, time, ...body })}\n`).join('');
-}
-
-describe('a log of the first format, without checksums', () => {
-  const bodies = said(0, 5).map((message) => ({ type: 'message', message }));
-  const files = (): Files => new Map([[LOG, Buffer.from(firstFormat(...bodies))]]);
-
-  it('is read, and goes on with checksums', async () => {
-    const disk = new RecordingDisk(files());
-    const { session, problems } = await open(disk);
-    expect(session.messages()).toEqual(said(0, 5));
-    await session.add(user('message 5'));
-    await session.close();
-    const lines = String(disk.files.get(LOG)).trimEnd().split('\n');
-    expect(lines.slice(0, 6).join('\n')).toBe(firstFormat(...bodies).trimEnd());
-    expect(lines[6]).toMatch(/^\{"crc32":"[0-9a-f]{8}","seq":7,/);
-    const again = await open(new RecordingDisk(disk.files));
-    expect(again.session.messages()).toEqual(said(0, 6));
-    expect(await eventsOf(again.session)).toHaveLength(7);
-    expect([...problems, ...again.problems]).toEqual([]);
-  });
-
-  it('has checksums in log and archive after a compaction', async () => {
-    const disk = new RecordingDisk(files());
-    const { session } = await open(disk);
-    await session.compact();
-    await session.close();
-    for (const name of [LOG, '/s/chat/events.archive.jsonl'])
-      for (const line of String(disk.files.get(name)).trimEnd().split('\n')) expect(line).toMatch(/^\{"crc32":"/);
-    const again = await open(new RecordingDisk(disk.files));
-    expect(again.session.messages()).toEqual(said(0, 5));
-    expect(messagesIn(await eventsOf(again.session))).toEqual(said(0, 5));
-    expect(again.problems).toEqual([]);
-  });
-
-  it('reports a damaged line at every open', async () => {
-    const damaged = Buffer.from(firstFormat(...bodies).replace('"message 2"', '"message 2'));
-    let disk = new RecordingDisk(new Map([[LOG, damaged]]));
-    for (let time = 0; time < 2; time++) {
-      const { session, problems } = await open(disk);
-      expect(session.messages()).toEqual(said(0, 5).filter((_, i) => i !== 2));
-      expect(problems).toMatchObject([{ code: 'STORE_DAMAGED' }]);
-      await session.close();
-      disk = new RecordingDisk(disk.files);
-    }
-  });
-
-  it.each([
-    ['opened', async () => {}],
-    ['compacted', (session: Session<ChatMessage>) => session.compact()],
-    ['added to', (session: Session<ChatMessage>) => session.add(user('more'))],
-  ])('with a damaged number costs at most that line when it is %s, and that is told', async (_how, use) => {
-    // The line of message n has the number n + 2.
-    const old = firstFormat(...said(0, 12).map((message) => ({ type: 'message', message })));
-    for (let right = 2; right <= 13; right++)
-      for (const wrong of [1, 2, 9, 14, 15, 99].filter((number) => number !== right)) {
-        const where = `${right} as ${wrong}`;
-        const expected = said(0, 12).filter((_, n) => n !== right - 2);
-        const others = (messages: readonly ChatMessage[]): ChatMessage[] =>
-          messages.filter(({ content }) => content !== `message ${right - 2}` && content !== 'more');
-        let files: Files = new Map([[LOG, Buffer.from(old.replace(`{"seq":${right},`, `{"seq":${wrong},`))]]);
-        for (let time = 0; time < 3; time++) {
-          const disk = new RecordingDisk(files);
-          const { session, problems } = await open(disk);
-          expect(others(session.messages()), where).toEqual(expected);
-          expect(problems, where).toContainEqual(expect.objectContaining({ code: 'STORE_DAMAGED' }));
-          await use(session);
-          expect(others(messagesIn(await eventsOf(session))), where).toEqual(expected);
-          files = disk.afterCrash();
-        }
-        // Nothing is moved away: the line can be put right.
-        expect(files.has('/s/chat/events.torn.jsonl'), where).toBe(false);
-        const logs = [...files].filter(([path]) => path.endsWith('.jsonl')).map(([, bytes]) => String(bytes));
-        expect(logs.join(''), where).toContain(`"message ${right - 2}"`);
-      }
-  });
-
-  it('with a damaged number before a checkpoint costs that message only', async () => {
-    const disk = new RecordingDisk();
-    const { session } = await open(disk);
-    for (const message of said(0, 8)) {
-      await session.add(message);
-      // A compaction drops these lines, so the numbers of the others have gaps.
-      for (let n = 0; n < 5; n++) await session.log({ type: 'x_mine', n });
-    }
-    await session.compact();
-    await session.add(user('after it'));
-    const lines = String(disk.files.get(LOG)).trimEnd().split('\n');
-    const unsealed = lines.map((line) => `{${line.slice(line.indexOf(',') + 1)}`);
-    const events = unsealed.map((line) => JSON.parse(line) as { seq: number; message?: ChatMessage });
-    const expected = session.messages();
-    expect(events.filter(({ message }) => message)).toHaveLength(9);
-    for (const [i, { seq, message }] of events.entries())
-      for (const wrong of message ? [1, seq - 10, seq + 1, seq + 10, 999].filter((number) => number > 0) : []) {
-        const damaged = unsealed.map((line, n) => (n === i ? line.replace(`"seq":${seq},`, `"seq":${wrong},`) : line));
-        const kept = [...disk.files].filter(([path]) => !path.endsWith('state.yaml') && !path.endsWith('synced'));
-        const files = new Map(kept).set(LOG, Buffer.from(`${damaged.join('\n')}\n`));
-        const again = await open(new RecordingDisk(files));
-        const others = (messages: readonly ChatMessage[]): ChatMessage[] =>
-          messages.filter(({ content }) => content !== message?.content);
-        expect(others(again.session.messages()), `${seq} as ${wrong}`).toEqual(others(expected));
-      }
-  });
-
-  it('with a snapshot of then opens from it', async () => {
-    const log = firstFormat(...bodies);
-    let offset = 0;
-    const places = log
-      .trimEnd()
-      .split('\n')
-      .map((line, i) => {
-        const place = `${i + 1} ${offset} ${line.length + 1}`;
-        offset += line.length + 1;
-        return place;
-      });
-    const yaml = [
-      ...['version: 1', 'id: "chat"', 'format: "chat"', 'seq: 6', 'time: "2026-01-01T00:00:00.000Z"'],
-      ...[`offset: ${log.length}`, 'archive_bytes: 0', 'number: 1', 'status: "active"', 'turns: 0', 'total_masked: 0'],
-      ...[
-        'winding_down: false',
-        'approvals: {}',
-        'skipped: {}',
-        "left_out: ''",
-        "masks: ''",
-        "notes: ''",
-        'messages: |',
-      ],
-      ...places.slice(1).map((place) => `  ${place}`),
-      '',
-    ].join('\n');
-    const state = Buffer.from(`${yaml}checksum: "${crc32(yaml).toString(16).padStart(8, '0')}"\n`);
-    const { session, problems } = await open(new RecordingDisk(new Map([...files(), ['/s/chat/state.yaml', state]])));
-    expect(session.recovery).toMatchObject({ from: 'snapshot', events: 0 });
-    expect(session.messages()).toEqual(said(0, 5));
-    expect(problems).toEqual([]);
+describe('a log without checksums', () => {
+  it('is refused and stays as it is', async () => {
+    const event = { seq: 1, time: '2026-01-01T00:00:00.000Z', type: 'session_start', id: 'chat', format: 'chat' };
+    const log = Buffer.from(`${JSON.stringify(event)}\n`);
+    const disk = new RecordingDisk(new Map([[LOG, log]]));
+    await expect(open(disk)).rejects.toMatchObject({ code: 'STORE_DAMAGED' });
+    expect(disk.files.get(LOG)).toEqual(log);
   });
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../../../src/formats/chat.ts';
+import { toLine } from '../../../src/manager/session/log/event-line.ts';
 import type { ChatMessage } from '../../../src/message.ts';
 import { never } from '../../../src/plan/policies/never.ts';
 import {
@@ -265,7 +266,7 @@ describe('a damaged line in the middle', () => {
     'null',
   ])('%s, which is no event of ours, is damage and stops nothing', async (line) => {
     const { directory, path } = await written();
-    appendFileSync(path('events.jsonl'), `${line}\n`);
+    appendFileSync(path('events.jsonl'), line.startsWith('{') ? toLine(line) : `${line}\n`);
     const again = await openChat({ directory, id: 'chat', ...quiet });
     expect(again.recovery.damagedLines).toBe(1);
     expect(again.messages()).toEqual(said(5));
@@ -282,7 +283,7 @@ describe('a damaged line in the middle', () => {
     const types = ['from_later', 'toString', '__proto__'];
     const stamp = '"time":"2026-01-01T00:00:00.000Z"';
     for (const [i, type] of types.entries())
-      appendFileSync(path('events.jsonl'), `{"seq":${7 + i},${stamp},"type":"${type}"}\n`);
+      appendFileSync(path('events.jsonl'), toLine(`{"seq":${7 + i},${stamp},"type":"${type}"}`));
     const again = await openChat({ directory, id: 'chat' });
     expect(again.messages()).toEqual(said(5));
     expect(again.recovery).toMatchObject({ damagedLines: 0, missing: [] });

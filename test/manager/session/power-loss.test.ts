@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chat } from '../../../src/formats/chat.ts';
+import { toLine } from '../../../src/manager/session/log/event-line.ts';
 import type { Session } from '../../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../../src/message.ts';
 import { slidingWindow } from '../../../src/plan/policies/sliding-window.ts';
@@ -118,7 +119,8 @@ describe('a disk whose power is cut', () => {
   it('while a damaged batch is cut off the log has it in one place at least: where it was, or kept beside', async () => {
     const whole = new RecordingDisk();
     await (await open(whole)).add(user('message 0'));
-    const torn = '\0\0\0"x"}\n{"seq":4,"time":"2026-01-01T00:00:00.000Z","batch":3,"type":"error","message":"b"}\n';
+    const event = '{"seq":4,"time":"2026-01-01T00:00:00.000Z","batch":3,"type":"error","message":"b"}';
+    const torn = `\0\0\0"x"}\n${toLine(event)}`;
     const log = Buffer.concat([whole.files.get('/s/chat/events.jsonl') ?? Buffer.alloc(0), Buffer.from(torn)]);
     const disk = new RecordingDisk(new Map([['/s/chat/events.jsonl', log]]));
     await open(disk);

@@ -1,6 +1,6 @@
 import { ConversationMemory } from '../../../src/gateway/conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../../../src/gateway/conversation/events.ts';
-import { afterAnswer, afterStored, decide } from '../../../src/gateway/decide/decide.ts';
+import { afterAnswer, afterStored, decide, openRequest } from '../../../src/gateway/decide/decide.ts';
 import type { Answer, Decision, Facts, GatewayRequest } from '../../../src/gateway/decide/decision.ts';
 import type { Api } from '../../../src/gateway/wire/index.ts';
 
@@ -105,7 +105,8 @@ export class Desk {
   look(body: unknown, more: Partial<GatewayRequest> = {}): Asked {
     this.now += MINUTE;
     const request = requestOf(body, more);
-    const decided = decide(request, this.memory, { ...this.facts, now: this.now });
+    const opened = openRequest(request, this.memory, this.facts.limits);
+    const decided = decide(opened, this.memory, { ...this.facts, now: this.now });
     return Object.assign(decided, { out: Buffer.from(decided.body ?? request.body) });
   }
 }

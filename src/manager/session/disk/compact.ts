@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { type Place, readEvent, toLine, unseal } from '../log/event-line.ts';
-import { inOrder, type LineNumber } from './line-order.ts';
+import { type Place, unseal } from '../log/event-line.ts';
 import { type Line, lastLine, readAt, readLines, writePieces } from './lines.ts';
 import type { DiskSession } from './open-log.ts';
 import { ARCHIVE, EVENTS } from './session-folder.ts';
@@ -41,45 +40,26 @@ export async function archiveEvents(
 export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
   const end = Math.min(archive.size(), soundBytes);
   let position = end;
-  /** The number in a last line without a checksum. It may be damaged. */
-  let unsealed: number | undefined;
   for (let line = lastLine(archive, end); line; line = lastLine(archive, line.offset)) {
     // Half a line, in an archive whose length is not known.
     if (!line.isWhole && end < soundBytes) position = line.offset;
-    const number = numberOf(line);
-    if (!number) continue;
-    if (unsealed !== undefined)
-      return { position, seq: unsealed === number.seq + 1 ? unsealed : Math.min(unsealed, number.seq) };
-    if (number.isSealed) return { position, seq: number.seq };
-    unsealed = number.seq;
+    const seq = seqOf(line);
+    if (seq !== undefined) return { position, seq };
   }
-  // Archiving an event twice is harmless. Not archiving it loses it.
-  return { position, seq: unsealed === 1 ? 1 : 0 };
+  return { position, seq: 0 };
 }
 
-/** Adds a checksum to lines of the first format, unless their number is damaged. */
 function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
-  for (const { line: numbered, fits } of inOrder(numberedLines(events), ({ number }) => number)) {
-    const { line, number } = numbered;
-    if (!number || !fits) yield readAt(events, line);
-    else if (number.seq > seq) yield Buffer.from(toLine(line.text));
+  for (const line of readLines(events, 0)) {
+    const number = seqOf(line);
+    if (number === undefined || number > seq) yield readAt(events, line);
   }
 }
 
-function* numberedLines(file: DiskFile): Generator<{ readonly line: Line; readonly number: LineNumber | undefined }> {
-  for (const line of readLines(file, 0)) yield { line, number: numberOf(line) };
-}
-
-/** Undefined for a damaged line. */
-function numberOf({ text, isWhole }: Line): LineNumber | undefined {
-  const seq = isWhole ? seqOf(text) : undefined;
-  return seq === undefined ? undefined : { seq, isSealed: SEQ.test(text) };
-}
-
-function seqOf(line: string): number | undefined {
-  const found = SEQ.exec(line)?.[1];
-  if (found === undefined) return readEvent(line)?.event.seq;
-  return unseal(line) === undefined ? undefined : Number(found);
+/** The number of an event. Undefined for a damaged line. */
+function seqOf({ text, isWhole }: Line): number | undefined {
+  const found = isWhole ? SEQ.exec(text)?.[1] : undefined;
+  return found === undefined || unseal(text) === undefined ? undefined : Number(found);
 }
 
 const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
@@ -139,8 +119,8 @@ function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, 
   let offset = 0;
   for (const place of kept) {
     const bytes = readAt(events, place);
-    const line = [bytes.subarray(0, -1), bytes].map(String).find((text) => seqOf(text) !== undefined);
-    const moved = line === undefined ? bytes : Buffer.from(toLine(line));
+    const line = [bytes.subarray(0, -1), bytes].map(String).find((text) => unseal(text) !== undefined);
+    const moved = line === undefined ? bytes : Buffer.from(`${line}\n`);
     places.set(place.offset, { offset, bytes: moved.length });
     offset += moved.length;
     yield moved;

@@ -55,7 +55,7 @@ function* eventsIn<M>(file: DiskFile | undefined, to?: number): Lines<M> {
   for (const part of readLog<M>(file, 0, to)) {
     if (part.kind === 'event' && part.isWhole) yield part;
     // A last line without its newline may still be being written, so it is not damage.
-    else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) yield { event: undefined };
+    else if (part.kind === 'damage' && part.isWhole) yield { event: undefined };
   }
 }
 
@@ -69,5 +69,5 @@ function soundArchive(log: DiskFile): number {
   return Number.MAX_SAFE_INTEGER;
 }
 
-const FIRST = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":1,/;
-const CHECKPOINT = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;
+const FIRST = /^\{"crc32":"[0-9a-f]{8}","seq":1,/;
+const CHECKPOINT = /^\{"crc32":"[0-9a-f]{8}","seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;

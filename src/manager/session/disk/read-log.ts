@@ -1,12 +1,11 @@
 import { sessionLimits } from '../../../limits.ts';
 import type { DiskFile } from '../../../store/embedded/disk.ts';
-import { CHECKSUM, type Place, type ReadLine, readEvent } from '../log/event-line.ts';
-import { inOrder } from './line-order.ts';
+import { CHECKSUM, type Place, type ReadEvent, readEvent } from '../log/event-line.ts';
 import { type Line, lastLine, readAt, readLines, textOf } from './lines.ts';
 
-/** An event and the position of its line. `misnumbered`: the line has no checksum, and its number is damaged. */
-export interface Located<M> extends ReadLine<M> {
-  readonly kind: 'event' | 'misnumbered';
+/** An event and the position of its line. */
+export interface Located<M> extends ReadEvent<M> {
+  readonly kind: 'event';
   readonly place: Place;
   /** False for a last line without its newline. */
   readonly isWhole: boolean;
@@ -23,13 +22,6 @@ export type LogPart<M> = Located<M> | NoEvent;
 
 /** Reads a log or an archive from a position. Damage costs only the line that contains it. */
 export function* readLog<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
-  const numberOf = (part: LogPart<M>) =>
-    'event' in part ? { seq: part.event.seq, isSealed: part.isSealed } : undefined;
-  for (const { line, fits } of inOrder(readParts<M>(file, from, to), numberOf))
-    yield fits || !('event' in line) ? line : { ...line, kind: 'misnumbered' };
-}
-
-function* readParts<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
   for (const line of readLines(file, from, to)) {
     const { offset, bytes, isWhole } = line;
     const read = isWhole ? readEvent<M>(line.text) : undefined;
@@ -40,7 +32,7 @@ function* readParts<M>(file: DiskFile, from: number, to?: number): Generator<Log
 }
 
 /** The event at a position. Undefined if the line is damaged. */
-export function readEventAt<M>(file: DiskFile, place: Place): ReadLine<M> | undefined {
+export function readEventAt<M>(file: DiskFile, place: Place): ReadEvent<M> | undefined {
   return withoutEnd<M>(readAt(file, place));
 }
 
@@ -73,7 +65,7 @@ function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWho
 }
 
 /** Reads a line with its newline, without one, or with a damaged newline and another one that was added later. */
-function withoutEnd<M>(bytes: Buffer): ReadLine<M> | undefined {
-  const read = (end: number): ReadLine<M> | undefined => readEvent<M>(textOf(bytes.subarray(0, Math.max(0, end))));
+function withoutEnd<M>(bytes: Buffer): ReadEvent<M> | undefined {
+  const read = (end: number): ReadEvent<M> | undefined => readEvent<M>(textOf(bytes.subarray(0, Math.max(0, end))));
   return read(bytes.length - 1) ?? read(bytes.length) ?? read(bytes.length - 2);
 }

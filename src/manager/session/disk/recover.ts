@@ -112,8 +112,7 @@ class LogReplay<M> {
   }
 
   #take(part: LogPart<M>): void {
-    if (!('event' in part)) this.#takeNoEvent(part);
-    else if (part.kind === 'misnumbered') this.#takeMisnumbered(part);
+    if (part.kind !== 'event') this.#takeNoEvent(part);
     else if (part.isWhole || part.event.seq <= this.#acknowledged) this.#takeEvent(part);
     else this.#doubt(part);
   }
@@ -126,12 +125,6 @@ class LogReplay<M> {
     this.#doubtful.followers.push(located);
     // A later batch proves that the damaged line's batch was synced. So the line was an event, and it is lost.
     if (located.batch > this.#doubtful.expected) this.#acceptDoubtful(this.#doubtful);
-  }
-
-  /** The line is whole, so it is not the rest of a crash. It stays in the log. */
-  #takeMisnumbered(located: Located<M>): void {
-    if (this.#doubtful) this.#doubt(located);
-    else this.#replay.takeMisnumbered(located);
   }
 
   #takeNoEvent(part: NoEvent): void {

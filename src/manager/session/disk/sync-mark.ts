@@ -74,7 +74,7 @@ export function readSyncMark(disk: Disk, folder: string): number {
   const file = disk.open(path, 'read');
   try {
     const text = readAt(file, { offset: 0, bytes: BYTES }).toString('utf8').trimEnd();
-    const json = text.startsWith('{"crc32"') ? unseal(text) : undefined;
+    const json = unseal(text);
     const seq = json === undefined ? 0 : Number((JSON.parse(json) as { seq: unknown }).seq);
     return Number.isSafeInteger(seq) ? seq : 0;
   } finally {

@@ -22,15 +22,9 @@ interface LineStamp {
 }
 
 /** An event as it was read. */
-interface ReadEvent<M> {
+export interface ReadEvent<M> {
   readonly event: SessionEvent<M>;
   readonly batch: number;
-}
-
-/** An event as it was read from a line. */
-export interface ReadLine<M> extends ReadEvent<M> {
-  /** Whether the line has a checksum. */
-  readonly isSealed: boolean;
 }
 
 /** Encodes an event as JSON. This happens before the event is queued, so that an invalid event is refused at once. */
@@ -63,34 +57,29 @@ export function stampBody(body: string, { seq, time, batch }: LineStamp): string
 /** Puts a checksum of the fields in front of them. It reveals any flipped bit in the line. */
 export const seal = (fields: string): string => `${CHECKSUM}${hex(crc32(fields))}",${fields}`;
 
-/** The start of a line that has a checksum. */
+/** The start of every line. */
 export const CHECKSUM = '{"crc32":"';
 
 const SEALED = /^\{"crc32":"([0-9a-f]{8})",(?="seq")/;
 const SEAL_CHARS = CHECKSUM.length + 10;
-/** Lines of the first format have no checksum. No flipped bit makes a sealed line look like one. */
-const UNSEALED = /^\s*\{\s*"seq"/;
 
 const hex = (checksum: number): string => checksum.toString(16).padStart(8, '0');
 
-/** The JSON of a line without its checksum. Undefined if the checksum is wrong. */
+/** The JSON of a line without its checksum. Undefined if the checksum is missing or wrong. */
 export function unseal(line: string): string | undefined {
   const found = SEALED.exec(line)?.[1];
-  if (found === undefined) return UNSEALED.test(line) ? line : undefined;
+  if (found === undefined) return undefined;
   const fields = line.slice(SEAL_CHARS);
   return hex(crc32(fields)) === found ? `{${fields}` : undefined;
 }
 
 /** An event as a line, with checksum and newline. */
-export function toLine(event: string): string {
-  return `${SEALED.test(event) ? event : seal(event.trim().slice(1).trimStart())}\n`;
-}
+export const toLine = (event: string): string => `${seal(event.slice(1))}\n`;
 
 /** Undefined for a damaged line, or a line that is no event. */
-export function readEvent<M>(line: string): ReadLine<M> | undefined {
+export function readEvent<M>(line: string): ReadEvent<M> | undefined {
   const json = unseal(line);
-  const read = json === undefined ? undefined : parseEvent<M>(json);
-  return read && { ...read, isSealed: line.startsWith(CHECKSUM) };
+  return json === undefined ? undefined : parseEvent<M>(json);
 }
 
 /** Reads what `stampBody` wrote. */

@@ -82,16 +82,6 @@ export class Replay<M> {
   }
 
   /**
-   * Takes an event whose number is damaged. A checkpoint names the messages before it. If it names this number, the number was
-   * right and the message is used.
-   */
-  takeMisnumbered(located: LocatedEvent<M>): void {
-    this.takeDamage(located.place);
-    this.#beginPrologue(located);
-    this.#prologue?.push(located);
-  }
-
-  /**
    * Call this after the last event. Answers whether the checkpoint at the start of the log is lost. If it is, all events that
    * were found count.
    */

@@ -59,6 +59,6 @@ const FEW = 100;
 function toEventRow<M>({ seq, line }: Row): EventRow<M> {
   const bytes = Buffer.from(line ?? '', 'hex');
   const read = readEvent<M>(bytes.toString('utf8'));
-  const event = read?.isSealed && read.event.seq === Number(seq) ? read.event : undefined;
+  const event = read?.event.seq === Number(seq) ? read.event : undefined;
   return { seq: Number(seq), event, place: { offset: Number(seq), bytes: bytes.length } };
 }

@@ -1,6 +1,7 @@
 import { sessionLimits } from '../../../limits.ts';
 import type { Hidden } from '../../../plan/ledger/hidden.ts';
 import { isArrival } from '../../../plan/ledger/rows.ts';
+import { inTime } from '../../../store/in-time.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import { type HiddenStore, toStoredText } from './store-hidden.ts';
 
@@ -16,7 +17,10 @@ export async function storeShaped<M>(
   const fresh = unstoredShaped(conversation, stored);
   if (!store || fresh.length === 0) return undefined;
   try {
-    await inTime(store.putMany(fresh.map((hidden) => toStoredText(hidden, id))));
+    const { storeWaitMs } = sessionLimits;
+    await inTime(store.putMany(fresh.map((hidden) => toStoredText(hidden, id))), storeWaitMs, () => {
+      throw new Error(`the store took longer than ${storeWaitMs} ms`);
+    });
   } catch (error) {
     return error as Error;
   }
@@ -33,17 +37,3 @@ export const unstoredShaped = <M>({ view }: Conversation<M>, stored: ReadonlySet
 
 const isShaped = (why: Hidden['why']): boolean =>
   why !== 'summarize' && why !== 'drop' && why !== 'truncate' && isArrival(why);
-
-async function inTime(storing: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const { storeWaitMs } = sessionLimits;
-    const error = new Error(`the store took longer than ${storeWaitMs} ms`);
-    timer = setTimeout(() => reject(error), storeWaitMs);
-  });
-  try {
-    await Promise.race([storing, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

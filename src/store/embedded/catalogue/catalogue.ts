@@ -150,7 +150,7 @@ export class Catalogue {
     this.isMoved = type === MOVED;
     if (type === TEXT) this.texts.apply(record);
     else if (type === REFERENCE) this.texts.applyReference(record);
-    else if (type === TURN) this.latest.addTurn(readTurn(body).record, record);
+    else if (type === TURN) this.latest.addTurn(readTurn(body), record);
     else if (type === NOTE) this.latest.addNote(readNoteKey(body), record);
     else if (type === DELETION) this.#addDeletion(readDeletion(body), record);
     else if (type === EXPIRY) this.#addExpiry(readExpiry(body), record);

@@ -104,7 +104,7 @@ export const NO_SESSION = '';
 /** The session that a record belongs to or deletes. Undefined for records without one. */
 export function chainOf({ type, body }: LogRecord): string | undefined {
   if (type === TEXT || type === REFERENCE || type === NOTE) return sessionIn(body) ?? NO_SESSION;
-  if (type === TURN) return readTurn(body).record.session;
+  if (type === TURN) return readTurn(body).session;
   if (type === EXPIRY) return NO_SESSION;
   return type === DELETION ? readDeletion(body) : undefined;
 }

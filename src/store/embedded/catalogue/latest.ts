@@ -84,7 +84,7 @@ export class Latest {
 /** Undefined for records of other types. */
 function keyIn({ type, body }: LogRecord): Key | undefined {
   if (type === TURN) {
-    const { session, turn } = readTurn(body).record;
+    const { session, turn } = readTurn(body);
     return turnKey(session, turn);
   }
   if (type === NOTE) {
@@ -100,7 +100,7 @@ const useKey = (session: string): Key => keyOf('use', session);
 
 function turnOf({ type, body }: LogRecord, session: string, turn: number): TurnRecord | undefined {
   if (type !== TURN) return undefined;
-  const { record } = readTurn(body);
+  const record = readTurn(body);
   return record.session === session && record.turn === turn ? record : undefined;
 }
 

@@ -1,4 +1,5 @@
 import { storeLimits } from '../../../limits.ts';
+import { isSameReference } from '../../check-input.ts';
 import type { Digest } from '../../handle.ts';
 import type { Reference } from '../../store.ts';
 import type { Entry } from '../linear-hash.ts';
@@ -85,13 +86,13 @@ export class References {
 
   /** Whether one of the newest references to a text is this one already. */
   has({ digest, about, position }: TextPlace, wanted: Reference): boolean {
-    if (isSame(about, wanted) && !this.#deletions.has(about, position)) return true;
+    if (isSameReference(about, wanted) && !this.#deletions.has(about, position)) return true;
     let at = this.headOf(digest);
     for (let looked = 0; at > 0 && looked < storeLimits.comparedReferences; looked++) {
       const record = this.#log.recordAt(at);
       if (!record) return false;
       const reference = readReference(record.body);
-      if (isSame(reference.about, wanted) && !this.#deletions.has(wanted, at)) return true;
+      if (isSameReference(reference.about, wanted) && !this.#deletions.has(wanted, at)) return true;
       at = reference.older;
     }
     return false;
@@ -121,9 +122,6 @@ export function firstOf<T>(items: Iterable<T>, isIt: (item: T) => boolean): T | 
   for (const item of items) if (isIt(item)) return item;
   return undefined;
 }
-
-const isSame = (a: Reference, b: Reference): boolean =>
-  a.session === b.session && a.turn === b.turn && a.tool === b.tool;
 
 /** Removes duplicates: a repeated put only compares the newest references, so older ones can repeat. */
 function unique(references: readonly Reference[]): Reference[] {

@@ -20,7 +20,7 @@ export function sizeOf({ log, chains, texts }: Catalogue, session: string): Sess
   for (const position of chains.positionsOf(session)) {
     const record = log.recordAt(position);
     if (record?.type === TEXT || record?.type === REFERENCE) digests.add(digestIn(record.body));
-    if (record?.type === TURN) turns.add(readTurn(record.body).record.turn);
+    if (record?.type === TURN) turns.add(readTurn(record.body).turn);
   }
   const textBytes = [...digests].reduce((sum, digest) => sum + (texts.of(digest)?.textBytes ?? 0), 0);
   return { texts: digests.size, textBytes, turns: turns.size };

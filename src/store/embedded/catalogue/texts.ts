@@ -1,5 +1,5 @@
-import { PalimpsestError } from '../../../errors.ts';
-import { type Digest, digestOf } from '../../handle.ts';
+import { clashError } from '../../check-input.ts';
+import { type Digest, digestOf, handleOfDigest } from '../../handle.ts';
 import type { Reference, Stored } from '../../store.ts';
 import type { Entry, Key } from '../linear-hash.ts';
 import { type Glimpse, type LogRecord, REFERENCE, TEXT } from '../log.ts';
@@ -69,7 +69,7 @@ export class Texts {
     this.#chains.flushIfUnwritten(key);
     // A damaged text is stored again.
     const { found: known, damagedAt } = this.#seek(digest);
-    if (known && known.digest !== digest) throw clash();
+    if (known && known.digest !== digest) throw clashError(handleOfDigest(digest));
     const head = this.#chains.headOf(about.session ?? NO_SESSION);
     this.#chains.use(head, time);
     if (known && this.#references.has(known, about)) return digest;
@@ -201,9 +201,3 @@ interface AddedText {
 
 /** Compares slightly fewer bits than a handle holds. */
 const isAlike = (a: Digest, b: Digest): boolean => a.slice(0, 16) === b.slice(0, 16);
-
-const clash = (): PalimpsestError =>
-  new PalimpsestError(
-    'HANDLE_CLASH',
-    'Expected one text for each handle but found another with the same; it was not stored',
-  );

@@ -143,8 +143,7 @@ export class Walks {
   }
 }
 
-const turnIn = ({ type, body }: LogRecord): number | undefined =>
-  type === TURN ? readTurn(body).record.turn : undefined;
+const turnIn = ({ type, body }: LogRecord): number | undefined => (type === TURN ? readTurn(body).turn : undefined);
 
 /** The handle of the text that a record stores or refers to. */
 const handleIn = ({ type, body }: LogRecord): string | undefined =>
@@ -170,8 +169,7 @@ function pickAll<T>(catalogue: Catalogue, session: string, pick: (record: LogRec
 }
 
 function exportOf({ catalogue }: Generation, record: LogRecord): object | undefined {
-  if (record.type === TURN)
-    return catalogue.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
+  if (record.type === TURN) return catalogue.isAlive(record) ? { type: 'turn', ...readTurn(record.body) } : undefined;
   if (record.type === NOTE) return catalogue.isAlive(record) ? { type: 'note', ...readNote(record.body) } : undefined;
   if (record.type !== TEXT) return undefined;
   const found = catalogue.texts.of(digestIn(record.body));
