@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { wires } from '../wire/index.ts';
 import { type Usage, UsageReader } from './usage-reader.ts';
@@ -18,8 +18,24 @@ describe('UsageReader', () => {
     expect(await reader.end()).toEqual({ cached: 0, written: 7, completionTokens: 2 });
   });
 
-  it('reads what is compressed', async () => {
-    expect(await usageOf('gzip', gzipSync(ANSWER))).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  it.each([
+    ['gzip', gzipSync(ANSWER)],
+    ['deflate', deflateSync(ANSWER)],
+    ['deflate', deflateRawSync(ANSWER)],
+    ['br', brotliCompressSync(ANSWER)],
+    ['', ANSWER],
+  ])('reads what is encoded as "%s"', async (name, body) => {
+    expect(await usageOf(name, body)).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
+  it.each([0, 100_000])('reads a document behind a byte order mark, with %s spaces', async (spaces) => {
+    const body = Buffer.from(`\ufeff${' '.repeat(spaces)}${ANSWER}`);
+    expect(await usageOf('identity', body)).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
+  it('finds nothing in an answer without a byte', async () => {
+    const reader = new UsageReader(['Content-Encoding', 'gzip'], { wire: wires.anthropic });
+    expect(await reader.end()).toBeUndefined();
   });
 
   it.each([

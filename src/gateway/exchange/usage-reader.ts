@@ -1,4 +1,11 @@
-import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
+import {
+  type BrotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  type Unzip,
+} from 'node:zlib';
 import { isRecord } from '../../formats/lens.ts';
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
@@ -6,6 +13,7 @@ import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
+import { isRawDeflate } from './read-body.ts';
 import { zstd } from './zstd.ts';
 
 /** The tokens of a request as the provider counted them. */
@@ -40,7 +48,9 @@ export class UsageReader {
   readonly #signs: readonly Buffer[];
   readonly #wire: Wire;
   readonly #mostBytes: number;
-  readonly #decoder: Decoder | undefined;
+  readonly #createDecoder: ((first: Buffer) => Decoder) | undefined;
+  /** Created with the first bytes. */
+  #decoder: Decoder | undefined;
   #isReading: boolean;
   /** The bytes of the line or document that is not complete yet. */
   #pending: Buffer[] = [];
@@ -61,20 +71,29 @@ export class UsageReader {
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
     this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];
-    const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
-    this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
-    this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
-    this.#decoder?.on('data', (chunk: Buffer) => this.#take(chunk));
-    this.#decoder?.on('error', () => this.#stop());
+    const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() || 'identity';
+    this.#createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+    this.#isReading = encoding === 'identity' || this.#createDecoder !== undefined;
   }
 
   push(chunk: Buffer): void {
     if (!this.#isReading) return;
     this.#encodedBytes += chunk.length;
-    if (!this.#decoder) this.#take(chunk);
+    if (!this.#createDecoder) {
+      this.#take(chunk);
+      return;
+    }
+    const decoder = this.#decoder ?? this.#openDecoder(this.#createDecoder(chunk));
     // A decoder that is slower than the upstream would buffer everything.
-    else if (this.#decoder.writableLength > answerLimits.eventBytes) this.#stop();
-    else this.#decoder.write(chunk);
+    if (decoder.writableLength > answerLimits.eventBytes) this.#stop();
+    else decoder.write(chunk);
+  }
+
+  #openDecoder(decoder: Decoder): Decoder {
+    decoder.on('data', (chunk: Buffer) => this.#take(chunk));
+    decoder.on('error', () => this.#stop());
+    this.#decoder = decoder;
+    return decoder;
   }
 
   /** Undefined if there is no readable usage. */
@@ -161,8 +180,9 @@ export class UsageReader {
   }
 
   #read(bytes: Buffer): void {
+    const at = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
     if (this.isEvents) this.#readLines(bytes);
-    else if (isModest(bytes, 0)) this.#merge(parseJson(bytes.toString()));
+    else if (isModest(bytes, at)) this.#merge(parseJson(bytes.toString('utf8', at)));
   }
 
   /** Fields of later events replace earlier ones; missing fields stay. */
@@ -188,6 +208,7 @@ type Fields = Record<string, unknown>;
 
 const LF = 10;
 const DATA = Buffer.from('data:');
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The position of a value in bytes; the end if it is not there. */
 function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
@@ -209,11 +230,11 @@ const SHORT_BYTES = 64 * 1024;
 
 type Decoder = Unzip | BrotliDecompress;
 
-const decoders: Readonly<Record<string, () => Decoder>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+const decoders: Readonly<Record<string, (first: Buffer) => Decoder>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: (first) => (isRawDeflate(first) ? createInflateRaw() : createInflate()),
+  br: () => createBrotliDecompress(),
   ...(zstd ? { zstd: zstd.createDecoder } : {}),
 };
 
