@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Readable, Writable } from 'node:stream';
+import { pipeline, type Readable, Transform, type Writable } from 'node:stream';
 import {
   isJSONRPCNotification,
   isJSONRPCRequest,
@@ -17,13 +17,19 @@ export class StdioTransport implements Transport {
   #resolveClosed!: () => void;
   readonly #reader: StdioServerTransport;
   readonly #output: Writable;
-  /** Ids of requests without an answer. */
-  readonly #open = new Set<unknown>();
+  /** Ids of requests without an answer. A client may use an id twice. */
+  readonly #open: unknown[] = [];
   #isInputOver = false;
   #isClosed = false;
 
   constructor(input: Readable, output: Writable) {
-    this.#reader = new StdioServerTransport(input, output);
+    const lines = new Transform({
+      transform: (chunk, _encoding, done) => done(null, chunk),
+      // The last line may have no end.
+      flush: (done) => done(null, '\n'),
+    });
+    pipeline(input, lines, () => {});
+    this.#reader = new StdioServerTransport(lines, output);
     this.#output = output;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
@@ -51,7 +57,7 @@ export class StdioTransport implements Transport {
   }
 
   async close(): Promise<void> {
-    this.#open.clear();
+    this.#open.length = 0;
     // It calls our `onclose`, unless the input was over before.
     await this.#reader.close();
     this.#closeOnceAnswered();
@@ -59,18 +65,19 @@ export class StdioTransport implements Transport {
 
   #beginRequest(message: JSONRPCMessage): void {
     // A subscription has no answer while the client is there, and a cancelled request has none at all.
-    if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') this.#open.add(message.id);
+    if (isJSONRPCRequest(message) && message.method !== 'subscriptions/listen') this.#open.push(message.id);
     else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled')
       this.#endRequest(message.params?.requestId);
   }
 
   #endRequest(id: unknown): void {
-    this.#open.delete(id);
+    const at = this.#open.indexOf(id);
+    if (at >= 0) this.#open.splice(at, 1);
     this.#closeOnceAnswered();
   }
 
   #closeOnceAnswered(): void {
-    if (!this.#isInputOver || this.#open.size > 0 || this.#isClosed) return;
+    if (!this.#isInputOver || this.#open.length > 0 || this.#isClosed) return;
     this.#isClosed = true;
     this.onclose?.();
     this.#resolveClosed();

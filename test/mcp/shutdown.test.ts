@@ -69,18 +69,22 @@ describe('a client that writes its requests, closes its end and reads', () => {
   async function piped(messages: readonly object[]) {
     const child = spawn(process.execPath, [MAIN, 'mcp', '--store', path, '--whole-store']);
     const [output, exit] = [text(child.stdout), once(child, 'exit')];
-    child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+    child.stdin.end(messages.map((message) => JSON.stringify(message)).join('\n'));
     const [code] = await exit;
     const lines = (await output).trim().split('\n');
     return { code, ids: lines.map((line) => JSON.parse(line).id).sort((a, b) => a - b) };
   }
 
-  it('gets all answers, then the process ends', { timeout: 30_000 }, async () => {
+  it('gets all answers, also to a last line without an end, then the process ends', { timeout: 30_000 }, async () => {
     const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
     const requests = Array.from({ length: 20 }, (_, index) => recall(index + 2));
     const { code, ids } = await piped([HELLO, initialized, ...requests]);
     expect(code).toBe(0);
     expect(ids).toEqual([HELLO, ...requests].map(({ id }) => id));
+  });
+
+  it('gets an answer to each of two requests with one id', { timeout: 30_000 }, async () => {
+    expect(await piped([HELLO, recall(2), recall(2)])).toEqual({ code: 0, ids: [1, 2, 2] });
   });
 
   it('does not wait for a cancelled request', { timeout: 30_000 }, async () => {
