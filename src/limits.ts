@@ -29,6 +29,8 @@ export const requestLimits = {
   staleMs: 1000,
   /** A client's connection that is idle for longer is closed. Balancers close theirs earlier, so none sends into a closed one. */
   idleMs: 75_000,
+  /** A request that takes longer to arrive is refused with 408. Files of some hundred megabytes take a while. */
+  uploadMs: 3_600_000,
   /** A request that has passed this many gateways is refused with 508. */
   hops: 8,
   /** A longer host or origin is cut in the error that refuses it. */
