@@ -33,6 +33,24 @@ describe('UsageReader', () => {
     expect(await usageOf('identity', body)).toEqual({ cached: 0, written: 7, completionTokens: 2 });
   });
 
+  it.each([
+    ['no type', [], `event: a\r\ndata: ${ANSWER}\r\n\r\n`],
+    ['text/plain', ['content-type', 'text/plain'], `\ufeffdata:{"choices":[]}\n\ndata:${ANSWER}\n\ndata: [DONE]\n\n`],
+    ['application/json', ['content-type', 'application/json'], `{"done":false}\n${ANSWER}`],
+  ])('reads a stream that comes with %s', async (_what, headers, text) => {
+    const reader = new UsageReader(headers, { wire: wires.anthropic });
+    for (const byte of Buffer.from(text)) reader.push(Buffer.of(byte));
+    expect(await reader.end()).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+    expect(reader.isEvents).toBe(true);
+  });
+
+  it('finds nothing in a document that is broken off, though it holds a usage', async () => {
+    const reader = new UsageReader([], { wire: wires.anthropic });
+    reader.push(ANSWER.subarray(0, -1));
+    expect(await reader.end()).toBeUndefined();
+    expect(reader.isEvents).toBe(false);
+  });
+
   it('finds nothing in an answer without a byte', async () => {
     const reader = new UsageReader(['Content-Encoding', 'gzip'], { wire: wires.anthropic });
     expect(await reader.end()).toBeUndefined();

@@ -42,10 +42,9 @@ export interface UsageReaderOptions {
 
 /** Finds the usage in a copy of an answer, a stream of events or one document. It delays nothing. */
 export class UsageReader {
-  /** Whether the answer is a stream of events, or of lines of JSON. */
-  readonly isEvents: boolean;
-  readonly #isJsonLines: boolean;
-  readonly #signs: readonly Buffer[];
+  #isEvents: boolean;
+  #isJsonLines: boolean;
+  #signs: readonly Buffer[] = [];
   readonly #wire: Wire;
   readonly #mostBytes: number;
   readonly #createDecoder: ((first: Buffer) => Decoder) | undefined;
@@ -69,8 +68,8 @@ export class UsageReader {
     this.#mostBytes = mostBytes;
     const type = headerOf(headers, 'content-type')?.toLowerCase() ?? '';
     this.#isJsonLines = type.includes('ndjson');
-    this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];
+    this.#isEvents = this.#isJsonLines || type.includes('event-stream');
+    if (this.#isEvents) this.#signs = signsOf(wire);
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() || 'identity';
     this.#createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
     this.#isReading = encoding === 'identity' || this.#createDecoder !== undefined;
@@ -103,6 +102,11 @@ export class UsageReader {
     return toUsage(this.#usage, { model: this.#model, droppedThinking: this.#droppedThinking });
   }
 
+  /** Whether the answer is a stream of events, or of lines of JSON. Known after `end`: its type may be wrong. */
+  get isEvents(): boolean {
+    return this.#isEvents;
+  }
+
   /** Whether the answer is final, without a call; undefined if that is unknown. Known after `end`. */
   get isFinal(): boolean | undefined {
     return this.#isComplete && !this.#hasCall;
@@ -115,7 +119,7 @@ export class UsageReader {
       this.#stop();
       return;
     }
-    if (!this.isEvents) {
+    if (!this.#isEvents) {
       this.#keep(chunk);
       return;
     }
@@ -161,9 +165,9 @@ export class UsageReader {
   }
 
   #readEvent(line: Buffer): void {
-    const at = this.#isJsonLines ? 0 : DATA.length;
-    if (!this.#isJsonLines && !line.subarray(0, at).equals(DATA)) return;
-    if (isModest(line, at)) this.#merge(parseJson(line.toString('utf8', at)));
+    const isData = line.subarray(0, DATA.length).equals(DATA);
+    if (!isData && !this.#isJsonLines) return;
+    this.#merge(parsed(line, isData ? DATA.length : 0));
   }
 
   #keep(part: Buffer): void {
@@ -181,8 +185,19 @@ export class UsageReader {
 
   #read(bytes: Buffer): void {
     const at = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
-    if (this.isEvents) this.#readLines(bytes);
-    else if (isModest(bytes, at)) this.#merge(parseJson(bytes.toString('utf8', at)));
+    const document = this.#isEvents ? undefined : parsed(bytes, at);
+    if (document !== undefined) this.#merge(document);
+    else this.#readAsLines(bytes.subarray(at));
+  }
+
+  /** The rest of a stream, or a whole stream whose type says something else. */
+  #readAsLines(bytes: Buffer): void {
+    if (!this.#isEvents) {
+      this.#signs = signsOf(this.#wire);
+      this.#isJsonLines = true;
+    }
+    this.#readLines(bytes);
+    this.#isEvents ||= this.#usage !== undefined;
   }
 
   /** Fields of later events replace earlier ones; missing fields stay. */
@@ -205,6 +220,13 @@ export class UsageReader {
 }
 
 type Fields = Record<string, unknown>;
+
+const signsOf = ({ usageSigns, endSigns }: Wire): Buffer[] =>
+  [...usageSigns, ...endSigns].map((sign) => Buffer.from(sign));
+
+/** Undefined if the bytes are not JSON, or too much of it. */
+const parsed = (bytes: Buffer, at: number): unknown =>
+  isModest(bytes, at) ? parseJson(bytes.toString('utf8', at)) : undefined;
 
 const LF = 10;
 const DATA = Buffer.from('data:');
