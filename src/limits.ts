@@ -25,8 +25,12 @@ export const requestLimits = {
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
   connectMs: 30_000,
+  /** A connection that an upstream closes later after a request, without a byte of an answer, is an error: 502. Earlier, the request is sent again on another connection if this one was used before. */
+  staleMs: 1000,
   /** A client's connection that is idle for longer is closed. Balancers close theirs earlier, so none sends into a closed one. */
   idleMs: 75_000,
+  /** A request that takes longer to arrive is refused with 408. Files of some hundred megabytes take a while. */
+  uploadMs: 3_600_000,
   /** A request that has passed this many gateways is refused with 508. */
   hops: 8,
   /** A longer host or origin is cut in the error that refuses it. */

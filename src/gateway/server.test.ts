@@ -1,3 +1,5 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Server } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { createGateway } from './create-gateway.ts';
 import { type ListenOptions, listen } from './server.ts';
@@ -20,5 +22,16 @@ describe('listen', () => {
     const { url, close } = await listen(createGateway(), { port: 0 });
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     await close({ graceMs: 0 });
+  });
+
+  it('takes an upload that arrives for longer than the five minutes of Node', async () => {
+    const limits: number[] = [];
+    const onStart = (message: unknown): void => void limits.push((message as { server: Server }).server.requestTimeout);
+    subscribe('http.server.request.start', onStart);
+    const { url, close } = await listen(createGateway(), { port: 0 });
+    await fetch(`${url}/healthz`);
+    await close({ graceMs: 0 });
+    unsubscribe('http.server.request.start', onStart);
+    expect(limits).toEqual([3_600_000]);
   });
 });

@@ -44,7 +44,7 @@ export interface GatewayServer {
 export async function listen(gateway: Gateway, options: ListenOptions): Promise<GatewayServer> {
   checkOptions('listen', options, RULES, ['port']);
   const { port, host = '127.0.0.1' } = options;
-  const server = createServer({ keepAliveTimeout: requestLimits.idleMs });
+  const server = createServer({ keepAliveTimeout: requestLimits.idleMs, requestTimeout: requestLimits.uploadMs });
   const connections = new Connections(server);
   server.on('request', gateway);
   // CONNECT asks for a tunnel to a target that the client chooses.

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
-import { StdioServerTransport, serveStdio as serve } from '@modelcontextprotocol/server/stdio';
+import { serveStdio as serve } from '@modelcontextprotocol/server/stdio';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
+import { StdioTransport } from './stdio-transport.ts';
 
 /** The two ends that a client holds: standard input and output, as a rule. */
 export interface Streams {
@@ -13,7 +13,7 @@ export interface Streams {
 
 /** An MCP server on a pair of streams. */
 export interface StdioServer {
-  /** Resolves when the client closes its end. */
+  /** Resolves when the client has closed its end and all its requests are answered. */
   readonly closed: Promise<void>;
   /** Ends the connection. */
   close(): Promise<void>;
@@ -32,10 +32,10 @@ export interface StdioServer {
  */
 export function serveStdio(options: McpOptions, { input, output }: Streams): StdioServer {
   checkMcpOptions(options);
-  const closed = finished(input, { writable: false }).catch(() => {});
-  const server = serve(() => createMcpServer(options), { transport: new StdioServerTransport(input, output) });
+  const transport = new StdioTransport(input, output);
+  const server = serve(() => createMcpServer(options), { transport });
   return {
-    closed,
+    closed: transport.closed,
     close: async () => {
       await server.close();
       // An open input would keep the process alive.

@@ -57,6 +57,57 @@ describe('palimpsest mcp over stdio', () => {
   });
 });
 
+describe('a client that writes its requests, closes its end and reads', () => {
+  const call = (id: number, name: string, args: object) => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: args },
+  });
+  const recall = (id: number) => call(id, 'recall', { handle: 'p_aaaaaaaaaaaaaaaaaaaaaaaaaa' });
+
+  async function piped(messages: readonly object[]) {
+    const child = spawn(process.execPath, [MAIN, 'mcp', '--store', path, '--whole-store']);
+    const [output, exit] = [text(child.stdout), once(child, 'exit')];
+    child.stdin.end(messages.map((message) => JSON.stringify(message)).join('\n'));
+    const [code] = await exit;
+    const lines = (await output).trim().split('\n');
+    return { code, ids: lines.map((line) => JSON.parse(line).id).sort((a, b) => a - b) };
+  }
+
+  it('gets all answers, also to a last line without an end, then the process ends', { timeout: 30_000 }, async () => {
+    const initialized = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    const requests = Array.from({ length: 20 }, (_, index) => recall(index + 2));
+    const { code, ids } = await piped([HELLO, initialized, ...requests]);
+    expect(code).toBe(0);
+    expect(ids).toEqual([HELLO, ...requests].map(({ id }) => id));
+  });
+
+  it('gets an answer to each of two requests with one id', { timeout: 30_000 }, async () => {
+    expect(await piped([HELLO, recall(2), recall(2)])).toEqual({ code: 0, ids: [1, 2, 2] });
+  });
+
+  it('does not wait for a cancelled request', { timeout: 30_000 }, async () => {
+    const cancel = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } };
+    const { code, ids } = await piped([HELLO, recall(2), cancel, recall(3)]);
+    expect(code).toBe(0);
+    expect(ids.filter((id) => id !== 2)).toEqual([1, 3]);
+  });
+
+  it('does not wait for a subscription', { timeout: 30_000 }, async () => {
+    const meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1' },
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    const { code } = await piped([
+      { jsonrpc: '2.0', id: 1, method: 'server/discover', params: { _meta: meta } },
+      { jsonrpc: '2.0', id: 2, method: 'subscriptions/listen', params: { notifications: {}, _meta: meta } },
+    ]);
+    expect(code).toBe(0);
+  });
+});
+
 describe('palimpsest mcp over HTTP', () => {
   it('stops cleanly at Ctrl-C, with a client connected', async () => {
     const server = await startHttp(['--store', path]);

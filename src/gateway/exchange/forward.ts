@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import type { Dispatcher, Pool } from 'undici';
 import { answerLimits } from '../../limits.ts';
 import type { Outcome, UpstreamRequest, Watch } from './client.ts';
 import { answeredTrailers, toAnswerHead, toPairs } from './headers.ts';
 import { withRequestId } from './request-id.ts';
+import { isStale } from './stale-connection.ts';
 
 /** A request with its body, if it has one. */
 interface Outgoing extends Omit<UpstreamRequest, 'body'> {
@@ -12,7 +13,27 @@ interface Outgoing extends Omit<UpstreamRequest, 'body'> {
 }
 
 /** Sends a request and streams the answer to the client as it comes. Resolves when everything is passed on, and never rejects. */
-export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
+export async function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
+  const { pool, freshPool } = outgoing.upstream;
+  const outcome = await forwardOver(pool, { outgoing, response, watch });
+  if (outcome.kind !== 'unreachable' || !isStale(outcome.error) || !isRepeatable(outgoing)) return outcome;
+  return forwardOver(freshPool, { outgoing, response, watch });
+}
+
+/**
+ * A body in memory is a request to a model: a client that gets a 502 sends it again as well. Another POST may create something, which
+ * must not exist twice.
+ */
+const isRepeatable = ({ method, body }: Outgoing): boolean =>
+  body instanceof Uint8Array || (body === undefined && (method === 'GET' || method === 'HEAD'));
+
+interface Forwarding {
+  readonly outgoing: Outgoing;
+  readonly response: ServerResponse;
+  readonly watch: Watch;
+}
+
+function forwardOver(pool: Pool, { outgoing, response, watch }: Forwarding): Promise<Outcome> {
   // The client left: `close` was emitted already, so nothing would end the exchange.
   if (response.destroyed) return Promise.resolve({ kind: 'client-gone', status: undefined });
   return new Promise((resolve) => {
@@ -20,7 +41,7 @@ export function forward(outgoing: Outgoing, response: ServerResponse, watch: Wat
     const exchange = new Exchange({ response, requestId, watch, resolve });
     const path = upstream.prefix + target;
     try {
-      upstream.pool.dispatch({ path, method, headers: headers as string[], body: body ?? null }, exchange);
+      pool.dispatch({ path, method, headers: headers as string[], body: body ?? null }, exchange);
     } catch (error) {
       exchange.fail(error as Error);
     }

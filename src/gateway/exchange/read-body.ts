@@ -31,10 +31,12 @@ const decoders: Readonly<Record<string, (body: Buffer, most: { maxOutputLength: 
   gzip: promisify(gunzip),
   'x-gzip': promisify(gunzip),
   br: promisify(brotliDecompress),
-  // Some clients send the bare stream: the first four bits show it.
-  deflate: (body, most) => promisify(((body[0] ?? 0) & 15) === 8 ? inflate : inflateRaw)(body, most),
+  deflate: (body, most) => promisify(isRawDeflate(body) ? inflateRaw : inflate)(body, most),
   ...(zstd ? { zstd: zstd.decode } : {}),
 };
+
+/** Some clients and servers send the bare stream: the first four bits show it. */
+export const isRawDeflate = (bytes: Buffer): boolean => ((bytes[0] ?? 0) & 15) !== 8;
 
 /** The body without its compression. Undefined if it cannot be decoded: unknown, damaged, too large, or a bomb. */
 export async function decodeBody(body: Buffer, encoding: string, mostBytes: number): Promise<Buffer | undefined> {

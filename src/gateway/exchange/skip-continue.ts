@@ -11,8 +11,7 @@ export function skipContinue<S extends Socket>(socket: S): S {
   let isHeadNext = false;
   let held: Buffer | undefined;
   socket.write = ((data: unknown, ...rest: unknown[]) => {
-    // undici writes the head of each request as one text; bodies are bytes, sizes of chunks are short texts.
-    if (typeof data === 'string' && data.includes(REQUEST_LINE_END)) isHeadNext = true;
+    if (isRequestHead(data)) isHeadNext = true;
     return write(data, ...rest);
   }) as S['write'];
   socket.read = (size) => {
@@ -26,6 +25,9 @@ export function skipContinue<S extends Socket>(socket: S): S {
   };
   return socket;
 }
+
+/** undici writes the head of each request as one text; bodies are bytes, sizes of chunks are short texts. */
+export const isRequestHead = (data: unknown): boolean => typeof data === 'string' && data.includes(REQUEST_LINE_END);
 
 const REQUEST_LINE_END = ' HTTP/1.1\r\n';
 const CONTINUE = Buffer.from('HTTP/1.1 100');

@@ -5,6 +5,7 @@ import { badOption, checkOptions, text } from '../../options.ts';
 import { type Provider, providerNames, providers } from '../wire/providers.ts';
 import { readAfterWriteError } from './read-after-write-error.ts';
 import { skipContinue } from './skip-continue.ts';
+import { markStale } from './stale-connection.ts';
 
 /** A provider's address, and the connections to it. */
 export interface Upstream {
@@ -15,6 +16,8 @@ export interface Upstream {
   /** Whether it is the provider's own host on the internet, which cannot lead back here. */
   readonly isOfficial: boolean;
   readonly pool: Pool;
+  /** Opens a connection for each request. */
+  readonly freshPool: Pool;
 }
 
 export type Upstreams = Readonly<Record<Provider, Upstream>>;
@@ -31,6 +34,7 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
       // An official address on this machine may be that of a gateway.
       isOfficial: origin === new URL(providers[provider].address).origin && origin.startsWith('https:'),
       pool: new Pool(origin, { ...PATIENCE, connect }),
+      freshPool: new Pool(origin, { ...PATIENCE, connect, pipelining: 0 }),
     };
   };
   return Object.fromEntries(providerNames.map((name) => [name, open(name)])) as Upstreams;
@@ -43,7 +47,7 @@ const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
 
 const connect: buildConnector.connector = (options, done) =>
   connectPlainly(options, (error, socket) =>
-    error ? done(error, null) : done(null, readAfterWriteError(skipContinue(socket))),
+    error ? done(error, null) : done(null, readAfterWriteError(skipContinue(markStale(socket)))),
   );
 
 /** Splits the address of an upstream into its origin and its path. */
@@ -57,5 +61,5 @@ export function readAddress(provider: string, address: string): { readonly origi
 }
 
 export async function closeUpstreams(upstreams: Upstreams): Promise<void> {
-  await Promise.all(Object.values(upstreams).map(({ pool }) => pool.destroy()));
+  await Promise.all(Object.values(upstreams).flatMap(({ pool, freshPool }) => [pool.destroy(), freshPool.destroy()]));
 }

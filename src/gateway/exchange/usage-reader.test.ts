@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { wires } from '../wire/index.ts';
 import { type Usage, UsageReader } from './usage-reader.ts';
@@ -18,8 +18,42 @@ describe('UsageReader', () => {
     expect(await reader.end()).toEqual({ cached: 0, written: 7, completionTokens: 2 });
   });
 
-  it('reads what is compressed', async () => {
-    expect(await usageOf('gzip', gzipSync(ANSWER))).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  it.each([
+    ['gzip', gzipSync(ANSWER)],
+    ['deflate', deflateSync(ANSWER)],
+    ['deflate', deflateRawSync(ANSWER)],
+    ['br', brotliCompressSync(ANSWER)],
+    ['', ANSWER],
+  ])('reads what is encoded as "%s"', async (name, body) => {
+    expect(await usageOf(name, body)).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
+  it.each([0, 100_000])('reads a document behind a byte order mark, with %s spaces', async (spaces) => {
+    const body = Buffer.from(`\ufeff${' '.repeat(spaces)}${ANSWER}`);
+    expect(await usageOf('identity', body)).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
+  it.each([
+    ['no type', [], `event: a\r\ndata: ${ANSWER}\r\n\r\n`],
+    ['text/plain', ['content-type', 'text/plain'], `\ufeffdata:{"choices":[]}\n\ndata:${ANSWER}\n\ndata: [DONE]\n\n`],
+    ['application/json', ['content-type', 'application/json'], `{"done":false}\n${ANSWER}`],
+  ])('reads a stream that comes with %s', async (_what, headers, text) => {
+    const reader = new UsageReader(headers, { wire: wires.anthropic });
+    for (const byte of Buffer.from(text)) reader.push(Buffer.of(byte));
+    expect(await reader.end()).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+    expect(reader.isEvents).toBe(true);
+  });
+
+  it('finds nothing in a document that is broken off, though it holds a usage', async () => {
+    const reader = new UsageReader([], { wire: wires.anthropic });
+    reader.push(ANSWER.subarray(0, -1));
+    expect(await reader.end()).toBeUndefined();
+    expect(reader.isEvents).toBe(false);
+  });
+
+  it('finds nothing in an answer without a byte', async () => {
+    const reader = new UsageReader(['Content-Encoding', 'gzip'], { wire: wires.anthropic });
+    expect(await reader.end()).toBeUndefined();
   });
 
   it.each([

@@ -1,4 +1,11 @@
-import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
+import {
+  type BrotliDecompress,
+  createBrotliDecompress,
+  createGunzip,
+  createInflate,
+  createInflateRaw,
+  type Unzip,
+} from 'node:zlib';
 import { isRecord } from '../../formats/lens.ts';
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
@@ -6,6 +13,7 @@ import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
+import { isRawDeflate } from './read-body.ts';
 import { zstd } from './zstd.ts';
 
 /** The tokens of a request as the provider counted them. */
@@ -34,13 +42,14 @@ export interface UsageReaderOptions {
 
 /** Finds the usage in a copy of an answer, a stream of events or one document. It delays nothing. */
 export class UsageReader {
-  /** Whether the answer is a stream of events, or of lines of JSON. */
-  readonly isEvents: boolean;
-  readonly #isJsonLines: boolean;
-  readonly #signs: readonly Buffer[];
+  #isEvents: boolean;
+  #isJsonLines: boolean;
+  #signs: readonly Buffer[] = [];
   readonly #wire: Wire;
   readonly #mostBytes: number;
-  readonly #decoder: Decoder | undefined;
+  readonly #createDecoder: ((first: Buffer) => Decoder) | undefined;
+  /** Created with the first bytes. */
+  #decoder: Decoder | undefined;
   #isReading: boolean;
   /** The bytes of the line or document that is not complete yet. */
   #pending: Buffer[] = [];
@@ -59,22 +68,31 @@ export class UsageReader {
     this.#mostBytes = mostBytes;
     const type = headerOf(headers, 'content-type')?.toLowerCase() ?? '';
     this.#isJsonLines = type.includes('ndjson');
-    this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];
-    const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
-    this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
-    this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
-    this.#decoder?.on('data', (chunk: Buffer) => this.#take(chunk));
-    this.#decoder?.on('error', () => this.#stop());
+    this.#isEvents = this.#isJsonLines || type.includes('event-stream');
+    if (this.#isEvents) this.#signs = signsOf(wire);
+    const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() || 'identity';
+    this.#createDecoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+    this.#isReading = encoding === 'identity' || this.#createDecoder !== undefined;
   }
 
   push(chunk: Buffer): void {
     if (!this.#isReading) return;
     this.#encodedBytes += chunk.length;
-    if (!this.#decoder) this.#take(chunk);
+    if (!this.#createDecoder) {
+      this.#take(chunk);
+      return;
+    }
+    const decoder = this.#decoder ?? this.#openDecoder(this.#createDecoder(chunk));
     // A decoder that is slower than the upstream would buffer everything.
-    else if (this.#decoder.writableLength > answerLimits.eventBytes) this.#stop();
-    else this.#decoder.write(chunk);
+    if (decoder.writableLength > answerLimits.eventBytes) this.#stop();
+    else decoder.write(chunk);
+  }
+
+  #openDecoder(decoder: Decoder): Decoder {
+    decoder.on('data', (chunk: Buffer) => this.#take(chunk));
+    decoder.on('error', () => this.#stop());
+    this.#decoder = decoder;
+    return decoder;
   }
 
   /** Undefined if there is no readable usage. */
@@ -82,6 +100,11 @@ export class UsageReader {
     if (this.#decoder && this.#isReading) await ended(this.#decoder);
     if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
     return toUsage(this.#usage, { model: this.#model, droppedThinking: this.#droppedThinking });
+  }
+
+  /** Whether the answer is a stream of events, or of lines of JSON. Known after `end`: its type may be wrong. */
+  get isEvents(): boolean {
+    return this.#isEvents;
   }
 
   /** Whether the answer is final, without a call; undefined if that is unknown. Known after `end`. */
@@ -96,7 +119,7 @@ export class UsageReader {
       this.#stop();
       return;
     }
-    if (!this.isEvents) {
+    if (!this.#isEvents) {
       this.#keep(chunk);
       return;
     }
@@ -142,9 +165,9 @@ export class UsageReader {
   }
 
   #readEvent(line: Buffer): void {
-    const at = this.#isJsonLines ? 0 : DATA.length;
-    if (!this.#isJsonLines && !line.subarray(0, at).equals(DATA)) return;
-    if (isModest(line, at)) this.#merge(parseJson(line.toString('utf8', at)));
+    const isData = line.subarray(0, DATA.length).equals(DATA);
+    if (!isData && !this.#isJsonLines) return;
+    this.#merge(parsed(line, isData ? DATA.length : 0));
   }
 
   #keep(part: Buffer): void {
@@ -161,8 +184,20 @@ export class UsageReader {
   }
 
   #read(bytes: Buffer): void {
-    if (this.isEvents) this.#readLines(bytes);
-    else if (isModest(bytes, 0)) this.#merge(parseJson(bytes.toString()));
+    const at = bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+    const document = this.#isEvents ? undefined : parsed(bytes, at);
+    if (document !== undefined) this.#merge(document);
+    else this.#readAsLines(bytes.subarray(at));
+  }
+
+  /** The rest of a stream, or a whole stream whose type says something else. */
+  #readAsLines(bytes: Buffer): void {
+    if (!this.#isEvents) {
+      this.#signs = signsOf(this.#wire);
+      this.#isJsonLines = true;
+    }
+    this.#readLines(bytes);
+    this.#isEvents ||= this.#usage !== undefined;
   }
 
   /** Fields of later events replace earlier ones; missing fields stay. */
@@ -186,8 +221,16 @@ export class UsageReader {
 
 type Fields = Record<string, unknown>;
 
+const signsOf = ({ usageSigns, endSigns }: Wire): Buffer[] =>
+  [...usageSigns, ...endSigns].map((sign) => Buffer.from(sign));
+
+/** Undefined if the bytes are not JSON, or too much of it. */
+const parsed = (bytes: Buffer, at: number): unknown =>
+  isModest(bytes, at) ? parseJson(bytes.toString('utf8', at)) : undefined;
+
 const LF = 10;
 const DATA = Buffer.from('data:');
+const BYTE_ORDER_MARK = Buffer.from('\ufeff');
 
 /** The position of a value in bytes; the end if it is not there. */
 function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
@@ -209,11 +252,11 @@ const SHORT_BYTES = 64 * 1024;
 
 type Decoder = Unzip | BrotliDecompress;
 
-const decoders: Readonly<Record<string, () => Decoder>> = {
-  gzip: createGunzip,
-  'x-gzip': createGunzip,
-  deflate: createInflate,
-  br: createBrotliDecompress,
+const decoders: Readonly<Record<string, (first: Buffer) => Decoder>> = {
+  gzip: () => createGunzip(),
+  'x-gzip': () => createGunzip(),
+  deflate: (first) => (isRawDeflate(first) ? createInflateRaw() : createInflate()),
+  br: () => createBrotliDecompress(),
   ...(zstd ? { zstd: zstd.createDecoder } : {}),
 };
 

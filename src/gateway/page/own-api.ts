@@ -86,6 +86,11 @@ const answers: Readonly<Record<string, Answer>> = {
   report: async ({ tenant, recordStoreOf, reports, query }) =>
     reports.reportOf(tenant, await recordStoreOf(tenant), query),
   events: async ({ tenant, records, inFlight, request, response }) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
+    if (request.method === 'HEAD') {
+      response.end();
+      return undefined;
+    }
     const log = records.receipts(tenant);
     streamEvents((watcher) => log.watch(watcher), request, response);
     inFlight.endAtClose(response);
@@ -151,7 +156,6 @@ function streamEvents(
   request: IncomingMessage,
   response: ServerResponse,
 ): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
   const write = (text: string): void => {
     if (response.writableLength > recordLimits.unreadEventBytes) response.destroy();
     else response.write(text);

@@ -113,7 +113,23 @@ describe('readConfig', () => {
     ]);
     expect(problemsOf('policy: { prices: gpt-7 }')[0]).toContain("policy.prices: Expected one of 'anthropic-5m'");
     const lookup = problemsOf('gateway: { prices: { read: 0.1, write: 1, lookup: { kind: marker } } }')[0];
+    expect(problemsOf('gateway: { prices: { read: 0.1, write: 1, extra: 2 } }')).toEqual([
+      'line 1: gateway.prices.extra: Expected a known field but found extra',
+    ]);
     expect(lookup).toContain('lookup ({ kind: markers, look_back_blocks } or { kind: prefix, step_tokens })');
+  });
+
+  it.each([
+    ['policy', '__proto__'],
+    ['policy', 'tool_kinds', '__proto__'],
+    ['gateway', 'tokens', '__proto__'],
+    ['gateway', 'upstreams', '__proto__'],
+    ['model', 'context_windows', '__proto__'],
+    ['__proto__'],
+  ])('names and leaves out __proto__, which JavaScript drops: %s %s %s', (...path) => {
+    const yaml = path.reduceRight((inner, name) => `{ ${name}: ${inner} }`, '1');
+    expect(problemsOf(yaml)).toEqual([`line 1: ${path.join('.')}: Expected another name but found __proto__`]);
+    expect(JSON.stringify(readConfig(yaml).config)).not.toContain('__proto__');
   });
 
   it('tells the line in which YAML is broken', () => {

@@ -145,6 +145,11 @@ function holdsItself(value: unknown, around: readonly unknown[] = []): boolean {
 }
 
 function check(value: unknown): Checked {
+  const reserved = reservedIn(value);
+  if (reserved.length > 0) {
+    const rest = check(withoutFields(value, reserved));
+    return { config: rest.config, found: [...reserved, ...rest.found] };
+  }
   const given = withoutEmpty(value);
   const parsed = configSchema.safeParse(given);
   if (parsed.success) return checkTogether(parsed.data as Config);
@@ -159,6 +164,17 @@ function check(value: unknown): Checked {
     found: [...found, ...more.found.filter(({ path }) => !isPolicyWrong || path[0] !== 'policy')],
   };
 }
+
+/** The schema drops this name without a word wherever any name is allowed: a tenant's token, an option of a policy. */
+function reservedIn(value: unknown, path: readonly PropertyKey[] = []): Found[] {
+  if (!isRecord(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]): Found[] => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    return key === '__proto__' ? [{ path: at, text: RESERVED }] : reservedIn(inner, at);
+  });
+}
+
+const RESERVED = 'Expected another name but found __proto__';
 
 /** A known field without a value is null in YAML. It counts as not given. */
 function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
@@ -244,8 +260,9 @@ function unknownKey(path: readonly PropertyKey[], key: string): Found {
   const near = nearest(key, known);
   const elsewhere = near === undefined ? placeOf(key) : undefined;
   const hint = near ?? (elsewhere === key ? `${key} outside of ${path.join('.')}` : elsewhere);
-  const remedy = hint ? `did you mean ${hint}?` : `there is ${known.join(', ')}`;
-  return { path: [...path, key], text: `Expected a known field but found ${key}; ${remedy}` };
+  const names = known.length > 0 ? `; there is ${known.join(', ')}` : '';
+  const remedy = hint ? `; did you mean ${hint}?` : names;
+  return { path: [...path, key], text: `Expected a known field but found ${key}${remedy}` };
 }
 
 function keysAt(path: readonly PropertyKey[]): readonly string[] {

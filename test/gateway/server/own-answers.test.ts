@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createFetchHandler } from '../../../src/gateway/index.ts';
-import { everyProvider, type Started, startGateway } from '../../support/gateway/gateway.ts';
+import { everyProvider, type Started, startGateway, TOKEN } from '../../support/gateway/gateway.ts';
 import { sendRaw, startUpstream, type Upstream } from '../../support/gateway/upstream.ts';
 
 let upstream: Upstream;
@@ -110,5 +110,14 @@ describe('GET / of a browser', () => {
   it('by another client is forwarded: Ollama answers it', async () => {
     await ask(['GET / HTTP/1.1', ...BROWSER.slice(0, -1)]);
     expect(upstream.received.map(({ url }) => url)).toEqual(['/']);
+  });
+});
+
+describe('HEAD of the events of the page', () => {
+  it('gets a head, and ends', async () => {
+    const address = `${gateway.url}/_palimpsest/api/events`;
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const answer = await fetch(address, { method: 'HEAD', headers, signal: AbortSignal.timeout(5000) });
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=utf-8']);
   });
 });
