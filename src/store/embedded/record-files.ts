@@ -211,6 +211,10 @@ export class RecordFiles {
       }
       await flush();
       await file.datasync();
+    } catch (error) {
+      // Its part of a full disk is room for texts.
+      await fs.rm(`${path}.next`, { force: true });
+      throw error;
     } finally {
       await file.close();
     }

@@ -59,6 +59,8 @@ export interface SessionConformanceOptions {
   setWritten(place: SessionPlaceOptions, id: string, at: Date): Promise<void>;
   /** Changes a byte of a stored event. */
   damageEvent(place: SessionPlaceOptions, id: string, seq: number): Promise<void>;
+  /** Opens a session. Another function may repeat what a failing disk refuses. @default openSession */
+  readonly open?: (options: SessionOptions<ChatMessage>) => Promise<Session<ChatMessage>>;
   /** The number of random conversations for each policy. @default 2 */
   readonly runs?: number;
   /** How long a test may take. @default 30000 */
@@ -87,7 +89,7 @@ export interface Begun {
 export function createSuite(functions: SessionTestFunctions, options: SessionConformanceOptions): SessionSuite {
   const opened: Chat[] = [];
   const open = async (settings: SessionOptions<ChatMessage>): Promise<Chat> => {
-    const session = await openSession<ChatMessage>(settings);
+    const session = await (options.open ?? openSession<ChatMessage>)(settings);
     opened.push(session);
     return session;
   };

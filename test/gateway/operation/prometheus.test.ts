@@ -133,15 +133,15 @@ describe('the metrics', () => {
   });
 });
 
-describe('the Grafana dashboard', () => {
+describe('the Grafana dashboard and the alerts', () => {
   beforeAll(() => ensureBuilt(), 240_000);
 
-  it('is what the script makes of the metrics', () => {
-    const { status, stderr } = spawnSync('node', ['scripts/grafana.js', '--check'], { cwd: ROOT, encoding: 'utf8' });
+  it('are what the script makes of the metrics', () => {
+    const { status, stderr } = spawnSync('node', ['scripts/monitoring.js', '--check'], { cwd: ROOT, encoding: 'utf8' });
     expect([status, stderr]).toEqual([0, '']);
   });
 
-  it('shows every metric, and none that is not there', () => {
+  it('show every metric, and none that is not there', () => {
     const text = readFileSync(join(ROOT, 'deploy/grafana-dashboard.json'), 'utf8');
     const shown = new Set([...text.matchAll(/palimpsest_\w+/g)].map(([name]) => name.replace(/_bucket$/, '')));
     expect([...shown].sort()).toEqual(Object.keys(metricList).sort());

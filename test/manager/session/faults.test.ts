@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../../../src/formats/chat.ts';
@@ -105,12 +106,48 @@ describe('a disk that is full', () => {
     });
     disk.onWrite = (path) => (path.endsWith('events.jsonl') ? undefined : full());
     for (let i = 0; i < 12; i++) await session.add(user(`message ${i}`));
-    await expect(session.compact()).rejects.toThrow('ENOSPC');
+    await expect(session.compact()).rejects.toMatchObject({
+      code: 'STORE_FAILED',
+      message: expect.stringContaining('ENOSPC'),
+    });
     await session.add(user('message 12'));
     expect(problems.length).toBeGreaterThan(0);
     const again = await openChat({ directory: '/s', id: 'chat', disk: new RecordingDisk(disk.afterCrash()) });
     expect(again.messages()).toEqual(said(13));
     expect(again.recovery.from).toBe('events');
+  });
+});
+
+describe('a disk with room for events, and none for a snapshot', () => {
+  it('takes events still: the part of the snapshot that fitted is removed', async () => {
+    const disk = new RecordingDisk();
+    const problems: Error[] = [];
+    const session = await openChat({
+      directory: '/s',
+      id: 'chat',
+      disk,
+      snapshotEvery: 5,
+      onProblem: (p) => problems.push(p),
+    });
+    await session.add(...Array.from({ length: 60 }, (_, i) => user(`message ${i}`)));
+    const used = (): number => [...disk.files.values()].reduce((sum, { length }) => sum + length, 0);
+    while (!disk.exists('/s/chat/state.yaml')) await sleep(1);
+    const room = used() + 1200;
+    disk.onWrite = (path, bytes) => {
+      if (used() + bytes.length <= room) return;
+      // A part of it still fits, as on a real disk.
+      const { onWrite } = disk;
+      disk.onWrite = undefined;
+      const file = disk.open(path, 'write');
+      file.write(bytes.subarray(0, room - used()), file.size());
+      disk.onWrite = onWrite;
+      full();
+    };
+    await session.add(...Array.from({ length: 5 }, (_, i) => user(`message ${i}`)));
+    while (problems.length === 0) await sleep(1);
+    await session.add(user('last'));
+    expect(problems).toMatchObject([{ code: 'STORE_FAILED', message: expect.stringContaining('ENOSPC') }]);
+    expect(disk.list('/s/chat').filter((name) => name.endsWith('.new'))).toEqual([]);
   });
 });
 

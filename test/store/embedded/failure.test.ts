@@ -4,6 +4,7 @@ import { PalimpsestError } from '../../../src/errors.ts';
 import { EmbeddedStore } from '../../../src/store/embedded/embedded-store.ts';
 import { aligned, usedSize } from '../../../src/store/embedded/log.ts';
 import { handleOf } from '../../../src/store/handle.ts';
+import { untilTaken } from '../../support/store/failing-disk.ts';
 import { RecordingDisk } from '../../support/store/recording-disk.ts';
 import { collect, diskOf, FOLDER, openOn, RESTLESS, textOf } from '../../support/store/stores.ts';
 
@@ -72,6 +73,22 @@ describe('a sync that fails', () => {
       const again = await openOn(diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => seed })));
       for (const text of ['safe', 'more']) expect((await again.get(handleOf(text)))?.text).toBe(text);
     }
+  });
+
+  it.each<[string, (store: EmbeddedStore) => Promise<unknown>]>([
+    ['a compaction', (store) => store.gc({ force: true })],
+    ['a removal by age', (store) => store.prune({ maxAgeMs: 1e9 })],
+  ])('is over for %s too, though nobody writes a text meanwhile', async (_, work) => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', { ...CALM, retryMs: 20 });
+    await store.put('safe', { session: 's' });
+    disk.onSync = failing((path) => path.endsWith('.log'));
+    expect(await code(store.put('refused', { session: 's' }))).toBe('STORE_FAILED');
+    disk.onSync = undefined;
+    expect(await code(work(store))).toBe('STORE_FAILED');
+    await untilTaken(() => work(store));
+    expect((await store.get(handleOf('safe')))?.text).toBe('safe');
+    expect(await store.verify()).toEqual([]);
   });
 
   it('of the log refuses all writes, but not what is read, until the store could be copied to new files', async () => {

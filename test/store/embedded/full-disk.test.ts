@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -91,6 +91,23 @@ describe.skipIf(mounted.status !== 0)('a store on a full disk', () => {
     free();
     await store.putRecords?.(batch);
     expect((await idsOf()).sort()).toEqual(['before', ...batch.map(({ id }) => id)].sort());
+    await store.close();
+  });
+
+  it('keeps the room it had for texts where a deletion of records finds none', async () => {
+    const store = await openWithLimits({ path });
+    const records = Array.from({ length: 3000 }, (_, i) =>
+      recordOf(`r${i}`, 1000 + i, { session: i === 0 ? 'gone' : 'stays' }),
+    );
+    await store.putRecords?.(records);
+    fill();
+    // Room for texts, and none for the records of a day once more.
+    truncateSync(filler, statSync(filler).size - 600_000);
+    await expect(store.delete('gone')).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    await store.put(textOf(1, 500_000), { session: 's' });
+    expect((await collect(store.records?.() as AsyncIterable<RequestRecord>)).length).toBe(3000);
+    free();
+    expect((await store.delete('gone')).records).toBe(1);
     await store.close();
   });
 

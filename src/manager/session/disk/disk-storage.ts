@@ -76,10 +76,14 @@ export class DiskStorage<M> implements SessionStorage<M> {
   }
 
   async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
-    await writeSnapshot(this.#session, { ...snapshot, archive_bytes: this.#archiveBytes });
+    await namingFailure(() => writeSnapshot(this.#session, { ...snapshot, archive_bytes: this.#archiveBytes }));
   }
 
-  async compact({ kept, keepsOthers, seq, checkpoint }: Compaction): Promise<Compacted> {
+  compact(compaction: Compaction): Promise<Compacted> {
+    return namingFailure(() => this.#compact(compaction));
+  }
+
+  async #compact({ kept, keepsOthers, seq, checkpoint }: Compaction): Promise<Compacted> {
     const archiveBytes = await this.#archive(keepsOthers);
     const last = toLine(checkpoint(archiveBytes));
     const { file, size, places } = await rewriteEvents(this.#session, { events: this.#file, kept, last });
@@ -158,6 +162,18 @@ export class DiskStorage<M> implements SessionStorage<M> {
   #fail(error: Error): Error {
     this.#failure ??= error;
     return error;
+  }
+}
+
+/** Reports errors of the disk as STORE_FAILED. For files that replace others: the log has every event all the same. */
+async function namingFailure<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof PalimpsestError) throw error;
+    const why = (error as Error).message;
+    const text = `Expected to replace a file of the session but found: ${why}; no event is lost, see to the disk`;
+    throw new PalimpsestError('STORE_FAILED', text, { cause: error });
   }
 }
 

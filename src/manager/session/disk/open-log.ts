@@ -97,6 +97,8 @@ export async function replaceFile(
     return file;
   } catch (error) {
     file.close();
+    // Its part of a full disk is room for events.
+    disk.remove(draft);
     throw error;
   }
 }

@@ -65,6 +65,8 @@ export class Upkeep {
     const before = this.#last;
     const run = (async () => {
       await before?.catch(() => {});
+      // Writes recover a store that failed. An empty one does it here, where nothing else may be written.
+      if (this.#fence.isRecoveryDue) await this.#queue.write(() => {});
       this.#fence.checkFailed();
       this.#fence.checkLock();
       return work();
