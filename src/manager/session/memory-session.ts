@@ -105,7 +105,7 @@ class MemorySession<M> implements AgentContext<M> {
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.answer(...resultsForOpen(this.#writer, this.messages(), skippedByRestart));
-    this.#apply(this.manager.beginNext(this.#writer, reason));
+    this.#apply(this.manager.beginNext(this.#writer, reason).event);
   }
 
   continuity(): string {
