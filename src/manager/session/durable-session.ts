@@ -193,6 +193,10 @@ export class DurableSession<M> implements Session<M> {
     });
   }
 
+  decidedApprovals(): { callId: string; approved: boolean; reason?: string }[] {
+    return [...this.#conversation.decisions()].map(([callId, decision]) => ({ callId, ...decision }));
+  }
+
   pendingApprovals(): { callId: string; tool: string; arguments?: unknown }[] {
     return [...this.#conversation.approvals()].map(([callId, approval]) => ({ callId, ...approval }));
   }

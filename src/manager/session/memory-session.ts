@@ -112,6 +112,10 @@ class MemorySession<M> implements AgentContext<M> {
     return sessionContinuity(this.number);
   }
 
+  decidedApprovals(): { callId: string; approved: boolean; reason?: string }[] {
+    return [...this.#conversation.decisions()].map(([callId, decision]) => ({ callId, ...decision }));
+  }
+
   async windDown(): Promise<void> {
     await this.#options.onWindDown?.(this);
   }
