@@ -60,6 +60,21 @@ describe('buildReport', () => {
     expect(savings?.sameWork.interval?.low).toBeLessThan(0);
   });
 
+  it('sees no harm where all sessions are equal, however their sums are rounded', async () => {
+    const [first] = traffic({ sessions: 1, effect: NO_EFFECT });
+    const records = Array.from({ length: 4000 }, (_, n): RequestRecord[] => {
+      const at = HOUR_MS + 60_000 * n;
+      const arm = n % 40 < 4 ? 'held-out' : 'treated';
+      const session = { session: `s${n >> 2}`, conversation: `c${n >> 2}`, holdoutShare: 0.1, arm } as const;
+      return [{ ...(first as RequestRecord), ...session, id: `r${n}`, at }];
+    }).flat();
+    for (const sessions of [400, 700, 1000]) {
+      const { harm, savings } = await report(records.slice(0, 4 * sessions));
+      expect(harm.verdict).toBe('none-seen');
+      expect(Math.abs(savings?.sameWork.interval?.value ?? 1)).toBe(0);
+    }
+  });
+
   it('does not call it a saving where sessions became longer', async () => {
     const { headline, savings, harm } = await report(traffic({ sessions: 3000, effect: { ...SAVES, lengthens: 1.5 } }));
     expect(savings?.sameWork.interval?.low).toBeGreaterThan(0.1);
