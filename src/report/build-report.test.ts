@@ -60,6 +60,33 @@ describe('buildReport', () => {
     expect(savings?.sameWork.interval?.low).toBeLessThan(0);
   });
 
+  /** Sessions of four equal requests, one in ten held out. */
+  const equalSessions = (sessions: number): RequestRecord[] => {
+    const [first] = traffic({ sessions: 1, effect: NO_EFFECT });
+    return Array.from({ length: 4 * sessions }, (_, n): RequestRecord => {
+      const at = HOUR_MS + 60_000 * n;
+      const arm = n % 40 < 4 ? 'held-out' : 'treated';
+      const session = { session: `s${n >> 2}`, conversation: `c${n >> 2}`, holdoutShare: 0.1, arm } as const;
+      return { ...(first as RequestRecord), ...session, id: `r${n}`, at };
+    });
+  };
+
+  it('sees no harm where all sessions are equal, however their sums are rounded', async () => {
+    for (const sessions of [400, 700, 1000]) {
+      const { harm, savings } = await report(equalSessions(sessions));
+      expect(harm.verdict).toBe('none-seen');
+      expect(Math.abs(savings?.sameWork.interval?.value ?? 1)).toBe(0);
+    }
+  });
+
+  it('says plainly that even a huge increase could be missed, where one session is a giant', async () => {
+    const records = equalSessions(400);
+    const [first] = records as [RequestRecord];
+    const giant = Array.from({ length: 3000 }, (_, n) => ({ ...first, id: `more${n}`, at: first.at + n }));
+    const { headline } = await report([...records, ...giant]);
+    expect(headline.sentence).toContain('(even an increase in requests above 999 % could still be missed)');
+  });
+
   it('does not call it a saving where sessions became longer', async () => {
     const { headline, savings, harm } = await report(traffic({ sessions: 3000, effect: { ...SAVES, lengthens: 1.5 } }));
     expect(savings?.sameWork.interval?.low).toBeGreaterThan(0.1);

@@ -158,7 +158,12 @@ function harmWords({ harm }: Figures, drawn: Drawn): string {
 /** "No sign of harm" says little if only a large increase would be seen. */
 function wouldShowWords({ measures }: Report['harm']): string {
   const wouldShow = measures.find(({ name }) => name === 'requests')?.wouldShow;
-  return wouldShow === undefined ? '' : ` (an increase in requests below ${percent(wouldShow)} could still be missed)`;
+  if (wouldShow === undefined) return '';
+  const size = percent(wouldShow);
+  const missed = size.startsWith('above')
+    ? `even an increase in requests ${size}`
+    : `an increase in requests below ${size}`;
+  return ` (${missed} could still be missed)`;
 }
 
 function detailsOf({ arms, unit }: Figures, other: string, { interval }: Saving): string[] {

@@ -15,16 +15,20 @@ export interface Interval {
 
 /** The difference of two independent estimates. */
 export function difference(a: Sampled, b: Sampled): Sampled {
+  const value = a.value - b.value;
   const variance = a.variance + b.variance;
   // Satterthwaite: the variances are added, so are their errors.
   const spread = a.variance ** 2 / a.freedom + b.variance ** 2 / b.freedom;
   return {
-    value: a.value - b.value,
+    // Equal values that were added in another order differ in the last digits. Without a spread that would be a difference.
+    value: Math.abs(value) < ROUNDING ? 0 : value,
     variance,
     freedom: spread > 0 ? variance ** 2 / spread : Math.min(a.freedom, b.freedom),
     sessions: 1 / (1 / a.sessions + 1 / b.sessions),
   };
 }
+
+const ROUNDING = 1e-9;
 
 /**
  * An interval that holds at all looks together, however often you look while sessions arrive: the chance that it ever misses the

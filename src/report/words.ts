@@ -23,8 +23,9 @@ function percentDigits(share: number): string {
   return minus(digits.replace(/^-0(?:\.0)?$/, '0'));
 }
 
-/** `+3 %`, `−4 %` */
-const signedPercent = (change: number): string => (change > 0 ? '+' : '') + percent(change);
+/** `+3 %`, `−4 %`, `above +999 %` */
+const signedPercent = (change: number): string =>
+  change > 0 ? percent(change).replace(/^(above )?/, '$1+') : percent(change);
 
 /** Points: `0.4` for 0.004. */
 export const points = (share: number): string =>
@@ -36,9 +37,15 @@ const pointRange = ({ low, high }: Interval): string => `${points(low)} to ${poi
 export const cost = (amount: number, unit: CostUnit): string =>
   unit === 'dollars' ? formatDollars(amount) : `${tokenDigits(amount)} tokens`;
 
-/** `$0.42 to $0.55`, `4.1k to 5.2k tokens` */
-export const costRange = ({ low, high }: Interval, unit: CostUnit): string =>
-  `${unit === 'dollars' ? formatDollars(low) : tokenDigits(low)} to ${cost(high, unit)}`;
+/** `$0.42 to $0.55`, `4.1k to 5.2k tokens`, `$0 to above $4.80` */
+export function costRange({ value, low, high }: Interval, unit: CostUnit): string {
+  const from = unit === 'dollars' ? formatDollars(low) : tokenDigits(low);
+  // One giant session can put the end anywhere.
+  const most = MOST_TIMES * value;
+  return `${from} to ${high > most ? `above ${cost(most, unit)}` : cost(high, unit)}`;
+}
+
+const MOST_TIMES = 10;
 
 function tokenDigits(amount: number): string {
   const size = Math.abs(amount);

@@ -18,6 +18,7 @@ export type AgentContext<M> = Pick<
   | 'mask'
   | 'restart'
   | 'continuity'
+  | 'decidedApprovals'
   | 'windDown'
   | 'log'
 >;

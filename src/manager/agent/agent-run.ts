@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { PalimpsestError } from '../../errors.ts';
 import { boundThinking } from '../../laws/bound-reasoning.ts';
 import type { Format } from '../../message.ts';
@@ -35,8 +36,7 @@ export class AgentRun<M> {
   readonly #context: AgentContext<M>;
   readonly #signal: AbortSignal;
   readonly #budget: RequestBudget<M>;
-  /** Only the first request of a task is capped. Its cut stays. */
-  /** Undefined: as in the session. */
+  /** Only the first request of a task is capped. Its cut stays. Undefined: as in the session. */
   #maxHistoryTokens: number | undefined = 0;
   #iterations = 0;
   #text = '';
@@ -75,8 +75,11 @@ export class AgentRun<M> {
     for (const id of Object.keys(decisions))
       if (!open.some((call) => call.id === id))
         throw badOption('each id in decisions', 'that of a call that waits', id);
+    const earlier = new Map(this.#context.decidedApprovals().map(({ callId, ...decision }) => [callId, decision]));
     const decided: Approve = (call, signal) =>
-      (Object.hasOwn(decisions, call.id) ? decisions[call.id] : undefined) ?? this.#approve(call, signal);
+      (Object.hasOwn(decisions, call.id) ? decisions[call.id] : undefined) ??
+      earlier.get(call.id) ??
+      this.#approve(call, signal);
     const end = await this.#answer(open, decided);
     return end ?? this.#makeRoom();
   }
@@ -205,9 +208,11 @@ export class AgentRun<M> {
     // One after the other: a person is asked one question at a time.
     for (const call of prepared) judged.push(await this.#judge(call, approve));
     const waiting = judged.filter(({ verdict }) => verdict === 'wait').map(({ prepared: { call } }) => call);
-    if (waiting.length > 0 && !this.#signal.aborted) return this.#wait(waiting);
+    const mustWait = waiting.length > 0 && !this.#signal.aborted;
+    if (mustWait) await this.#logWaiting(waiting);
     for (const one of judged) if (one.isDecided) await this.#logDecision(one);
-    await this.#context.answer(...(await Promise.all(judged.map((one) => this.#run(one)))));
+    if (mustWait) return this.#end('awaiting-approval', { pending: waiting });
+    await this.#context.answer(...(await this.#runAll(judged)));
     return this.#signal.aborted ? this.#end('aborted') : undefined;
   }
 
@@ -221,27 +226,43 @@ export class AgentRun<M> {
     }
   }
 
-  async #wait(calls: readonly ToolCall[]): Promise<AgentResult<M>> {
+  async #logWaiting(calls: readonly ToolCall[]): Promise<void> {
     for (const { id, name, arguments: args } of calls)
       await this.#context.log({ type: 'approval_required', call_id: id, tool: name, arguments: args });
     this.#emit({ type: 'approval-required', calls });
-    return this.#end('awaiting-approval', { pending: calls });
   }
 
+  /** Logs a decision once, although the run may stop again before the call is made. */
   async #logDecision({ prepared, verdict }: JudgedCall): Promise<void> {
-    const reason = typeof verdict === 'object' && verdict.denied !== '' ? { reason: verdict.denied } : {};
-    const decision = verdict === 'run' ? 'approved' : 'denied';
-    await this.#context.log({ type: 'approval_decision', call_id: prepared.call.id, decision, ...reason });
+    const call_id = prepared.call.id;
+    const approved = verdict === 'run';
+    const reason = typeof verdict === 'object' && verdict.denied !== '' ? verdict.denied : undefined;
+    const logged = this.#context.decidedApprovals().find(({ callId }) => callId === call_id);
+    if (logged?.approved === approved && logged.reason === reason) return;
+    const decision = approved ? 'approved' : 'denied';
+    await this.#context.log({ type: 'approval_decision', call_id, decision, ...defined({ reason }) });
   }
 
-  async #run({ prepared, verdict }: JudgedCall): Promise<ToolResult> {
+  /** Many calls may run at once: they share one listener of the caller's signal. */
+  async #runAll(judged: readonly JudgedCall[]): Promise<ToolResult[]> {
+    const stop = new AbortController();
+    setMaxListeners(0, stop.signal);
+    const abort = (): void => stop.abort(this.#signal.reason);
+    if (this.#signal.aborted) abort();
+    this.#signal.addEventListener('abort', abort, { once: true });
+    try {
+      return await Promise.all(judged.map((one) => this.#run(one, stop.signal)));
+    } finally {
+      this.#signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async #run({ prepared, verdict }: JudgedCall, signal: AbortSignal): Promise<ToolResult> {
     const { call } = prepared;
     this.#emit({ type: 'call', call });
     const { toolTimeoutMs: timeoutMs = 120_000 } = this.#options;
     const isDenied = typeof verdict === 'object';
-    const result = isDenied
-      ? deniedResult(call, verdict.denied)
-      : await runCall(prepared, { signal: this.#signal, timeoutMs });
+    const result = isDenied ? deniedResult(call, verdict.denied) : await runCall(prepared, { signal, timeoutMs });
     this.#emit({ type: 'result', result });
     return result;
   }

@@ -8,6 +8,7 @@ import { countTokens } from '../../tokens/count-tokens.ts';
 import { sizeOfMessages } from '../budget/sizes.ts';
 import { createMemorySession } from '../session/memory-session.ts';
 import type { AgentEvent } from './agent-event.ts';
+import type { Approve } from './approvals.ts';
 import type { Model, ModelRequest } from './model.ts';
 import { resumeAgent, runAgent } from './run-agent.ts';
 import { createSteering } from './steering.ts';
@@ -45,6 +46,24 @@ describe('runAgent', () => {
     expect(roles(result.messages)).toBe('user assistant tool assistant tool assistant');
     expect(contents(result.messages)[2]).toBe('echo: one');
     expect(violations(model.requests)).toEqual([]);
+  });
+
+  it('runs many calls at once without a warning of Node about listeners', async () => {
+    const warnings: Error[] = [];
+    const keep = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', keep);
+    const calls = Array.from({ length: 30 }, (_, n): [string, object] => ['echo', { text: `${n}` }]);
+    const { signal } = new AbortController();
+    const result = await runAgent({
+      model: scripted(call(...calls), say('Done.')),
+      task: 'Echo.',
+      tools: [echo],
+      signal,
+    });
+    await new Promise(setImmediate);
+    process.off('warning', keep);
+    expect(contents(result.messages)).toHaveLength(33);
+    expect(warnings).toEqual([]);
   });
 
   it('runs parallel calls at the same time, and tells their results in order', async () => {
@@ -386,6 +405,47 @@ describe('approvals', () => {
     await runAgent({ ...options, task: 'Clean up.' });
     const again = await resumeAgent({ ...options, decisions: {} });
     expect(again).toMatchObject({ status: 'awaiting-approval', pending: [{ name: 'remove' }] });
+  });
+
+  const two = () => ({
+    ...start(),
+    model: scripted(call(['remove', { path: '/a' }], ['remove', { path: '/b' }]), say('Gone.')),
+  });
+
+  it('may be decided one after the other, as pending lists them', async () => {
+    const options = two();
+    const { pending: both } = await runAgent({ ...options, task: 'Clean up.' });
+    const [first = '', second = ''] = both.map(({ id }) => id);
+    const stopped = await resumeAgent({ ...options, decisions: { [first]: { approved: false, reason: 'mine' } } });
+    expect(stopped).toMatchObject({ status: 'awaiting-approval', pending: [{ id: second }] });
+    expect(options.context.decidedApprovals()).toEqual([{ callId: first, approved: false, reason: 'mine' }]);
+    expect(made).toEqual([]);
+    const { status, messages } = await resumeAgent({ ...options, decisions: { [second]: true } });
+    expect(status).toBe('complete');
+    expect(contents(messages).slice(2, 4)).toEqual(['Error: the user did not approve this call: mine', 'removed /b']);
+    expect(options.context.decidedApprovals()).toEqual([]);
+  });
+
+  it('keep what approve decided at once, where another call waits', async () => {
+    const options = two();
+    const approve: Approve = ({ arguments: args }) => ((args as { path: string }).path === '/a' ? true : 'wait');
+    const { pending } = await runAgent({ ...options, task: 'Clean up.', approve });
+    expect(pending).toHaveLength(1);
+    const result = await resumeAgent({ ...options, decisions: { [pending[0]?.id ?? '']: true } });
+    expect(result.status).toBe('complete');
+    expect(made).toEqual(['/a', '/b']);
+  });
+
+  it('hold for one call: a later one with the same id waits', async () => {
+    const same = [{ id: 'same', name: 'remove', arguments: '{"path":"/etc"}' }];
+    const { context, model, tools } = start();
+    const calls: ChatMessage = { role: 'assistant', content: '', toolCalls: same };
+    await context.add({ role: 'user', content: 'Go.' }, calls);
+    await context.log({ type: 'approval_decision', call_id: 'same', decision: 'approved' });
+    expect(context.decidedApprovals()).toHaveLength(1);
+    await context.add({ role: 'tool', toolCallId: 'same', content: 'removed' }, calls);
+    expect(context.decidedApprovals()).toEqual([]);
+    expect(await resumeAgent({ context, model, tools, decisions: {} })).toMatchObject({ status: 'awaiting-approval' });
   });
 
   it('wait on for a call whatever its id is: none was decided by chance', async () => {

@@ -73,7 +73,7 @@ export interface AgentOptions<M> {
 
 /** Options of `resumeAgent`. */
 export interface ResumeOptions<M> extends Omit<AgentOptions<M>, 'task'> {
-  /** The decision about each waiting call, by the id of the call. */
+  /** The decision about each waiting call, by the id of the call. Without a session, also the decisions that were given before. */
   readonly decisions: Readonly<Record<string, Decision>>;
   /** Without a session: the messages of the result that is resumed. @default none */
   readonly messages?: readonly M[];

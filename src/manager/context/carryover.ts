@@ -4,12 +4,15 @@ import { isManagerNotice, isPlaceholder, readNotice, summaryHeader } from '../..
 import type { AnyFormat, Format, FormatName, Segment } from '../../message.ts';
 import { checkOptions, count, func, positive } from '../../options.ts';
 import { checkedCounter, formatRule } from '../../plan/fit.ts';
+import type { HandleOptions } from '../../plan/handles.ts';
 import { impossible } from '../../plan/impossible.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { Ledger } from '../../plan/ledger/ledger.ts';
 import type { Turn } from '../../plan/ledger/rows.ts';
 import { reduce } from '../../plan/reduce.ts';
 import { resolveFormat } from '../../plan/resolve-format.ts';
 import { removable } from '../../plan/stages/drop.ts';
+import { handleOf } from '../../store/handle.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { RENDER_STAGES } from '../budget/render-with-budget.ts';
@@ -41,35 +44,56 @@ export interface CarryoverOptions<M = unknown> {
  */
 export function extractCarryover<M>(messages: readonly M[], options: CarryoverOptions<M> = {}): M[] {
   checkOptions('extractCarryover', options, { turns: count, maxTokens: positive, format: formatRule, counter: func });
-  const { turns = 5, maxTokens = Number.POSITIVE_INFINITY } = options;
+  return carryOver(messages, options).messages;
+}
+
+/** The messages that are carried over, and the originals of those that had to be cut. */
+export interface Carryover<M> {
+  readonly messages: M[];
+  readonly hidden: readonly Hidden[];
+}
+
+/** The same with handles: a text that is cut shows the handle of its original. */
+export function carryOver<M>(
+  messages: readonly M[],
+  options: CarryoverOptions<M> & Pick<HandleOptions, 'show'>,
+): Carryover<M> {
+  const { turns = 5, maxTokens = Number.POSITIVE_INFINITY, show = 'nothing' } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const own = withoutNotices(messages, format);
-  const carry = (list: readonly M[]): M[] => {
+  const fitting = { format, counter, maxTokens, show };
+  const carry = (list: readonly M[]): Carryover<M> => {
     const ledger = Ledger.of(list, format, { counter });
     const left = leftBehind(ledger, turns);
     const kept = list.filter((_, i) => !left.some(({ from, to }) => from <= i && i < to));
-    return fitCarryover(kept, { format, counter, maxTokens });
+    return fitCarryover(kept, fitting);
   };
   try {
+    const once = carry(own);
     // The budget may mask an image. A turn with a masked result is not carried over.
-    return carry(carry(own));
+    const twice = carry(once.messages);
+    return { ...twice, hidden: [...once.hidden, ...twice.hidden] };
   } catch (error) {
     // The words of a model cannot be cut: that turn is not carried over.
     if (!(error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE')) throw error;
-    return fitCarryover(essentials(own, format), { format, counter, maxTokens });
+    return fitCarryover(essentials(own, format), fitting);
   }
 }
 
-function fitCarryover<M>(
-  messages: readonly M[],
-  { format, counter, maxTokens }: { format: Format<M>; counter: Counter; maxTokens: number },
-): M[] {
+interface Fitting<M> extends Required<Pick<HandleOptions, 'show'>> {
+  readonly format: Format<M>;
+  readonly counter: Counter;
+  readonly maxTokens: number;
+}
+
+function fitCarryover<M>(messages: readonly M[], { format, counter, maxTokens, show }: Fitting<M>): Carryover<M> {
   const max = maxTokens + sizeOfMessages(leadingSystem(messages, format), format, counter);
-  const ledger = Ledger.of(messages, format, { counter });
+  const ledger = Ledger.of(messages, format, { counter, show, ...(show === 'nothing' ? {} : { handleOf }) });
   reduce(ledger, { max, measure: 'tokens', target: max, stages: RENDER_STAGES, window: 0 });
   if (ledger.tokens > max) throw impossible(ledger, max, 'maxTokens or carryoverTokens');
-  return withoutNotices(ledger.sent(), format);
+  const hidden = show === 'nothing' ? [] : ledger.hidden.filter(({ why }) => why === 'clip');
+  return { messages: withoutNotices(ledger.sent(), format), hidden };
 }
 
 /** System prompt and task, and the newest words of the user. Results in the same message stay behind with their calls. */

@@ -53,4 +53,6 @@ export interface Restart<M> {
   readonly carryover: readonly M[];
   /** The notice for the model, after these messages. */
   readonly notice: string;
+  /** With `recall: true`, the originals of texts that were cut to carry them over. Store them. */
+  readonly hidden: readonly Hidden[];
 }

@@ -298,6 +298,7 @@ describe('ContextManager', () => {
         sessionNumber: 2,
         carryover: [...run.slice(0, 2), ...run.slice(-4)],
         notice: restartNotice(2),
+        hidden: [],
       });
       expect([manager.sessionNumber, manager.maskedTotal, manager.completionTokens]).toEqual([2, 0, 0]);
       expect(manager.usagePct).toBeLessThan(20);
@@ -310,6 +311,14 @@ describe('ContextManager', () => {
       manager.restart();
       expect(manager.promptTokens).toBeLessThanOrEqual(7000 + 100);
       expect(manager.evaluate()).toEqual({ type: 'continue' });
+    });
+
+    it('with the handles of results that it had to cut, and their originals to store', () => {
+      const { manager, run } = watching({ contextLimit: 4000, recall: true, carryoverTokens: 300, carryoverTurns: 1 });
+      const { carryover, hidden } = manager.restart();
+      const whole = run.at(-1)?.content ?? '';
+      expect(hidden.map(({ text }) => text)).toEqual([whole]);
+      expect(carryover.at(-1)?.content).toContain(`(both) · ${handleOf(whole)}]`);
     });
 
     it('into a session that is below the soft threshold, however large the last turns are', () => {

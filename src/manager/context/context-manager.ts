@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { ChatMessage, Format } from '../../message.ts';
 import { badOption, checkOptions, count, defined, flag } from '../../options.ts';
+import { showFor } from '../../plan/fit.ts';
 import { never } from '../../plan/policies/never.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
 import type { Policy } from '../../plan/policy.ts';
@@ -20,7 +21,7 @@ import {
 } from '../budget/effective-limit.ts';
 import { readUsage } from '../usage.ts';
 import { Calibration } from './calibration.ts';
-import { extractCarryover, withSummaryOf } from './carryover.ts';
+import { type Carryover, carryOver, withSummaryOf } from './carryover.ts';
 import type { ContextAction, MaskOptions, MaskResult, Preflight, Restart } from './context-action.ts';
 import {
   type Beside,
@@ -242,15 +243,20 @@ export class ContextManager<M = ChatMessage> {
   /** The messages that a restart would carry over: the task and the last turns, within their budget. */
   carryover(): readonly M[] {
     this.#checkKnown('carryover');
+    return this.#carryOver().messages;
+  }
+
+  #carryOver(): Carryover<M> {
     const { session } = this.#options;
     const messages = session ? withSummaryOf(session) : (this.#messages ?? []);
     const realTokens = this.#options.carryoverTokens ?? Math.ceil(this.#limit.soft.tokens / 2);
     const maxTokens = Math.max(1, Math.floor(realTokens / this.calibration.ratio(this.#model)));
-    return extractCarryover(messages, {
+    return carryOver(messages, {
       turns: this.#options.carryoverTurns,
       maxTokens,
       format: this.#format(),
       counter: this.#counter,
+      show: showFor(this.#options.recall === true, this.#options.tools),
     });
   }
 
@@ -262,14 +268,14 @@ export class ContextManager<M = ChatMessage> {
         `Expected at most ${this.#options.maxRestarts} restarts but this would be one more; raise maxRestarts, or end the session`,
       );
     this.#checkKnown('restart');
-    const carryover = this.carryover();
+    const { messages: carryover, hidden } = this.#carryOver();
     const sessionNumber = this.sessionNumber + 1;
     this.#state = { ...FRESH, sessionNumber };
     this.#estimated = undefined;
     this.#counted = undefined;
     if (this.#messages) this.#messages = carryover;
     this.#notice = restartNotice(sessionNumber);
-    return { sessionNumber, carryover, notice: this.#notice };
+    return { sessionNumber, carryover, notice: this.#notice, hidden };
   }
 
   /** The state for a snapshot. */

@@ -1,10 +1,21 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { eventsOf, openChat, temporaryFolders, turns, user } from '../../../test/support/manager/sessions.ts';
+import {
+  call,
+  eventsOf,
+  openChat,
+  result,
+  temporaryFolders,
+  turns,
+  user,
+} from '../../../test/support/manager/sessions.ts';
 import { RecordingDisk } from '../../../test/support/store/recording-disk.ts';
+import { PalimpsestError } from '../../errors.ts';
 import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
+import { createMemoryStore } from '../../store/memory-store.ts';
+import { recall } from '../../store/recall.ts';
 import type { Session } from './session.ts';
 
 const freshFolder = temporaryFolders();
@@ -21,6 +32,57 @@ describe('a restart', () => {
     disk.onWrite = undefined;
     await session.restart();
     expect([session.number, session.manager.sessionNumber]).toEqual([2, 2]);
+  });
+
+  const long = Array.from({ length: 3000 }, (_, n) => `line ${n} of the report`).join('\n');
+  const withReport = [user('the task'), call('c1'), result('c1', long)];
+
+  it('that cuts a result shows the handle of the whole one, also to the process after it', async () => {
+    const store = createMemoryStore();
+    const where = { directory: freshFolder(), id: 'cut', store, contextLimit: 16_000, tools: [{ name: 'recall' }] };
+    const session = await openChat(where);
+    await session.add(...withReport);
+    await session.render();
+    await session.restart();
+    await session.close();
+    const again = await openChat(where);
+    const { messages } = await again.render();
+    const shown = messages.find(({ role }) => role === 'tool')?.content ?? '';
+    expect(shown.length).toBeLessThan(long.length / 2);
+    const [, handle = ''] = /\[truncated: [^\]]* tokens \(both\) · recall (p_[a-z2-7]{26})/.exec(shown) ?? [];
+    expect((await recall(store, handle)).text).toBe(long);
+    await again.close();
+  });
+
+  it('that cuts a result, but cannot store it, has not happened', async () => {
+    const store = createMemoryStore();
+    let isFull = true;
+    const failing = new Proxy(store, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name);
+        if (name === 'putMany' && isFull) return () => Promise.reject(new PalimpsestError('STORE_FAILED', 'full'));
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+    const where = { directory: freshFolder(), id: 'full', store: failing, contextLimit: 16_000 };
+    const session = await openChat({ ...where, onProblem: () => {} });
+    await session.add(...withReport);
+    await expect(session.restart()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    expect([session.number, session.manager.sessionNumber, session.messages()]).toEqual([1, 1, withReport]);
+    isFull = false;
+    await session.restart();
+    expect([session.number, session.manager.sessionNumber]).toEqual([2, 2]);
+    await session.close();
+  });
+
+  it('without a store cuts a result without a handle', async () => {
+    const session = await openChat({ directory: freshFolder(), id: 'none', contextLimit: 16_000 });
+    await session.add(...withReport);
+    await session.restart();
+    const shown = session.messages().find(({ role }) => role === 'tool')?.content;
+    expect(shown).toMatch(/\[truncated: kept first\+last .* \(both\)\]\n/);
+    expect(shown).not.toContain('p_');
+    await session.close();
   });
 });
 

@@ -193,6 +193,10 @@ export class DurableSession<M> implements Session<M> {
     });
   }
 
+  decidedApprovals(): { callId: string; approved: boolean; reason?: string }[] {
+    return [...this.#conversation.decisions()].map(([callId, decision]) => ({ callId, ...decision }));
+  }
+
   pendingApprovals(): { callId: string; tool: string; arguments?: unknown }[] {
     return [...this.#conversation.approvals()].map(([callId, approval]) => ({ callId, ...approval }));
   }
@@ -268,8 +272,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async #beginNext(reason: string): Promise<void> {
-    const event = this.#manager.beginNext(this.#options.writer, reason);
+    const { event, hidden } = this.#manager.beginNext(this.#options.writer, reason);
     try {
+      // From now on only the log has the whole text, and the model can recall only what is stored.
+      if (hidden.length > 0)
+        await storeHidden(this.#options, this.#conversation, { stored: this.#stored, rendered: hidden });
       await this.#change([event]);
     } catch (error) {
       // The manager has already moved to the next session. Replace it by one with the current state.

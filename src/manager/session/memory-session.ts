@@ -105,11 +105,15 @@ class MemorySession<M> implements AgentContext<M> {
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.answer(...resultsForOpen(this.#writer, this.messages(), skippedByRestart));
-    this.#apply(this.manager.beginNext(this.#writer, reason));
+    this.#apply(this.manager.beginNext(this.#writer, reason).event);
   }
 
   continuity(): string {
     return sessionContinuity(this.number);
+  }
+
+  decidedApprovals(): { callId: string; approved: boolean; reason?: string }[] {
+    return [...this.#conversation.decisions()].map(([callId, decision]) => ({ callId, ...decision }));
   }
 
   async windDown(): Promise<void> {

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
 import type { ContextAction, MaskOptions, MaskResult, Restart } from '../context/context-action.ts';
 import { ContextManager } from '../context/context-manager.ts';
 import type { ContextManagerOptions, ManagerState } from '../context/context-manager-options.ts';
@@ -58,13 +59,16 @@ export class SessionManager<M> extends ContextManager<M> {
     );
   }
 
-  /** Begins the next session. Answers the event that records it. */
-  beginNext(writer: MessageWriter<M>, reason: string): SessionRestart<M> {
+  /** Begins the next session. Answers the event that records it, and the texts to store before that. */
+  beginNext(
+    writer: MessageWriter<M>,
+    reason: string,
+  ): { readonly event: SessionRestart<M>; readonly hidden: readonly Hidden[] } {
     const { turns: previous_turns } = this.#decisions.conversation.facts;
-    const { sessionNumber: session_number, carryover, notice } = super.restart();
+    const { sessionNumber: session_number, carryover, notice, hidden } = super.restart();
     const messages = [...carryover, writer.notice(notice)];
     const about = { session_number, previous_turns, carryover_messages: carryover.length, reason };
-    return { type: 'session_restart', ...about, messages };
+    return { event: { type: 'session_restart', ...about, messages }, hidden };
   }
 
   #usageEvent({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens }: Usage): TokenUsage {

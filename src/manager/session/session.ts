@@ -129,6 +129,8 @@ export interface Session<M> {
   events(options?: EventOptions): AsyncIterable<SessionEvent<M>>;
   /** Calls without a result that wait for a person, as `approval_required` said. */
   pendingApprovals(): readonly { readonly callId: string; readonly tool: string; readonly arguments?: unknown }[];
+  /** Decisions about calls that were not made yet, because another call of the same reply waits. `resumeAgent` uses them. */
+  decidedApprovals(): readonly { readonly callId: string; readonly approved: boolean; readonly reason?: string }[];
   /** Begins an empty conversation. The log is kept. */
   reset(): Promise<void>;
   /** Stops reporting the damage that was found so far. The damaged lines stay in the log. Durable when it resolves. */

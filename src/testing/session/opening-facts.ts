@@ -112,6 +112,21 @@ export function openingFacts({ describe, test, expect, open, begin, options }: S
       expect(third.recovery.answeredCalls).toBe(1);
     });
 
+    test('with one decision of two keeps it until both are there', async () => {
+      const { session, crash } = await begin();
+      await session.add(user('the task'), call('c1', 'bash', { command: 'rm' }), call('c2', 'bash', { command: 'mv' }));
+      for (const call_id of ['c1', 'c2'])
+        await session.log({ type: 'approval_required', call_id, tool: 'bash', arguments: {} });
+      await session.log({ type: 'approval_decision', call_id: 'c1', decision: 'denied', reason: 'not here' });
+      const decided = [{ callId: 'c1', approved: false, reason: 'not here' }];
+      const again = await crash();
+      expect([again.decidedApprovals(), again.pendingApprovals().length]).toEqual([decided, 1]);
+      await again.compact();
+      await again.close();
+      const third = await crash();
+      expect([third.decidedApprovals(), third.pendingApprovals().length]).toEqual([decided, 1]);
+    });
+
     test('whose event was damaged has all others, and says so at every open until it is acknowledged', async () => {
       const { session, crash, place } = await begin();
       for (let i = 0; i < 5; i++) await session.add(user(`message ${i}`));

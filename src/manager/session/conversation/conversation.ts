@@ -28,6 +28,12 @@ interface Approval {
   readonly arguments?: unknown;
 }
 
+/** A person's decision about a call that was not made yet. */
+export interface CallDecision {
+  readonly approved: boolean;
+  readonly reason?: string;
+}
+
 /** What is known about a conversation beside its messages. */
 interface Facts {
   number: number;
@@ -64,6 +70,8 @@ export interface ConversationState<M> extends Readonly<Facts>, Omit<SentState<M>
   /** The number of failed summaries in a row. */
   readonly summary_failures?: number;
   readonly approvals: Readonly<Record<string, Approval>>;
+  /** Left out if there is none. */
+  readonly decisions?: Readonly<Record<string, CallDecision>>;
   readonly skipped: Readonly<Record<string, string>>;
   readonly messages: readonly string[];
   /** Messages that the policy leaves out of requests. */
@@ -88,6 +96,7 @@ export class Conversation<M> {
   #messages: readonly M[] | undefined;
   #view: SessionView<M>;
   #approvals = new Map<string, Approval>();
+  #decisions: ReadonlyMap<string, CallDecision> = new Map();
   #skipped = new Map<string, string>();
   #facts = { ...NEW };
 
@@ -150,6 +159,8 @@ export class Conversation<M> {
       if (at < 0 && this.#add(String(seq), message, place)) this.#facts.replied = time;
       else if (at >= 0) this.#insert(String(seq), message, { place, at });
       this.#trim();
+      // A later call may have the same id. Nobody has decided about that one.
+      this.#decisions = this.#ofOpen(this.#decisions);
     },
     token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
       const before = this.#facts.usage?.completion_tokens ?? 0;
@@ -190,9 +201,12 @@ export class Conversation<M> {
     },
     approval_required: ({ call_id, tool, ...rest }) => {
       this.#approvals.set(call_id, 'arguments' in rest ? { tool, arguments: rest.arguments } : { tool });
+      this.#decisions = new Map([...this.#decisions].filter(([id]) => id !== call_id));
     },
-    approval_decision: ({ call_id }) => {
+    approval_decision: ({ call_id, decision, reason }) => {
       this.#approvals.delete(call_id);
+      const decided = { approved: decision === 'approved', ...defined({ reason }) };
+      this.#decisions = this.#ofOpen(new Map([...this.#decisions, [call_id, decided]]));
     },
     tools_skipped: ({ call_ids, reason }) => {
       for (const id of call_ids) this.#skipped.set(id, reason);
@@ -244,6 +258,11 @@ export class Conversation<M> {
     return this.#ofOpen(this.#approvals);
   }
 
+  /** The decisions about open calls. */
+  decisions(): ReadonlyMap<string, CallDecision> {
+    return this.#ofOpen(this.#decisions);
+  }
+
   /** The open calls that will not be made, and why. */
   skipped(): ReadonlyMap<string, string> {
     return this.#ofOpen(this.#skipped);
@@ -257,6 +276,7 @@ export class Conversation<M> {
       ...(defined(this.#facts) as Facts),
       ...(this.#options.summaries ? { summary_failures: this.#options.summaries.failures } : {}),
       approvals: Object.fromEntries(this.approvals()),
+      ...(this.decisions().size > 0 ? { decisions: Object.fromEntries(this.decisions()) } : {}),
       skipped: Object.fromEntries(this.skipped()),
       messages,
       left_out: messages.filter((key) => !isSent.has(key)),
@@ -280,6 +300,7 @@ export class Conversation<M> {
     this.#view.load({ ...state, keys }, (key) => byKey.get(key));
     if (this.#options.summaries) this.#options.summaries.failures = state.summary_failures ?? 0;
     this.#approvals = new Map(Object.entries(state.approvals));
+    this.#decisions = new Map(Object.entries(state.decisions ?? {}));
     this.#skipped = new Map(Object.entries(state.skipped));
     return state.messages.filter((key) => !byKey.has(key));
   }
@@ -336,6 +357,7 @@ export class Conversation<M> {
     this.#messages = undefined;
     this.#view = this.#view.next();
     this.#approvals.clear();
+    this.#decisions = new Map();
     this.#skipped.clear();
     const { number, status, turns, turns_before } = this.#facts;
     this.#facts = { ...NEW, number, status, turns_before: turns_before + turns + 1, ...next };
