@@ -239,6 +239,19 @@ describe('the usage of other agents', () => {
     ]);
   });
 
+  it('the extension of Cline adds up what was read from the cache and written to it', async () => {
+    const reply = (prompt: number, cached: number, completion: number): Fields => ({
+      role: 'assistant',
+      content: [{ type: 'text', text: 'a' }],
+      modelInfo: { modelId: 'claude-sonnet-4-5', providerId: 'anthropic', mode: 'act' },
+      metrics: { tokens: { prompt, completion, cached }, cost: 0.1 },
+    });
+    const log = [{ role: 'user', content: '<task>Fix it.</task>' }, reply(4, 14_000, 90), reply(6, 15_500, 20)];
+    expect(await repliesOf(JSON.stringify(log))).toEqual([
+      [known('claude-sonnet-4-5', 14_004, 0, 90), known('claude-sonnet-4-5', 15_506, 14_004, 20)],
+    ]);
+  });
+
   it('OpenHands keeps the answer of the provider, once for all actions of a reply', async () => {
     const usage = { prompt_tokens: 5036, completion_tokens: 153, prompt_tokens_details: { cached_tokens: 3840 } };
     const action = (id: number): Fields => ({
