@@ -239,6 +239,27 @@ describe('the usage of other agents', () => {
     ]);
   });
 
+  it('Copilot names the model of each conversation, and its output has the usage before or after a reply', async () => {
+    const event = (type: string, data: Fields): Fields => ({ type, data });
+    const counts = { inputTokens: 200, cacheReadTokens: 40, cacheWriteTokens: 7, outputTokens: 30 };
+    const log = lines(
+      event('session.start', { sessionId: 's', selectedModel: 'gpt-5' }),
+      event('user.message', { content: 'Fix it.' }),
+      event('assistant.turn_start', { turnId: '0' }),
+      event('assistant.message', { content: 'a' }),
+      event('assistant.usage', counts),
+      event('subagent.started', { toolCallId: 'c1', model: 'claude-haiku-4.5' }),
+      event('assistant.message', { content: 'b', parentToolCallId: 'c1' }),
+      event('assistant.turn_start', { turnId: '1' }),
+      event('assistant.usage', { ...counts, inputTokens: 300 }),
+      event('assistant.message', { content: 'c' }),
+    );
+    expect(await repliesOf(log)).toEqual([
+      [known('gpt-5', 200, 40, 30), known('gpt-5', 300, 40, 30)],
+      [{ model: 'claude-haiku-4.5', usage: undefined }],
+    ]);
+  });
+
   it('the extension of Cline adds up what was read from the cache and written to it', async () => {
     const reply = (prompt: number, cached: number, completion: number): Fields => ({
       role: 'assistant',
