@@ -1,13 +1,15 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import { ExecStream, isExecEvent } from './codex-stream.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. */
+/** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. And the output of `codex exec --json`. */
 export const codex = sessionReader({
   format: 'codex',
-  matches: (record) => isEnvelope(record) || isOldHeader(record) || record.record_type === 'state',
+  matches: (record) =>
+    isEnvelope(record) || isOldHeader(record) || isExecEvent(record) || record.record_type === 'state',
   begin: () => new Rollout(),
 });
 
@@ -22,6 +24,7 @@ const isOldHeader = ({ id, timestamp, instructions }: Fields): boolean =>
 
 class Rollout implements Session {
   readonly #transcript = new Transcript();
+  readonly #stream = new ExecStream(this.#transcript);
   /** The prompts of this context, each with what there was before it: a rollback removes the last of them. */
   #prompts: { readonly messages: number; readonly userTexts: number }[] = [];
   #isInherited: (record: Fields) => boolean = () => false;
@@ -36,7 +39,8 @@ class Rollout implements Session {
 
   *add(record: Fields): Generator<Draft> {
     const time = timeOf(record.timestamp);
-    if (isOldHeader(record)) this.#addMeta(record, time);
+    if (isExecEvent(record)) this.#stream.add(record);
+    else if (isOldHeader(record)) this.#addMeta(record, time);
     else if (!isEnvelope(record)) this.#addItem(record, time);
     else if (record.type === 'session_meta') this.#addMeta(record.payload as Fields, time);
     else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
@@ -47,6 +51,7 @@ class Rollout implements Session {
   }
 
   end(): Draft[] {
+    this.#stream.end();
     return this.#transcript.cut();
   }
 
@@ -182,5 +187,5 @@ function callOf(type: string, item: Fields): Call {
 /** Text, a list of parts, or an object around either. */
 function outputText(output: unknown): string {
   if (typeof output === 'string' || Array.isArray(output)) return textOf(output);
-  return textOf((output as Fields | undefined)?.content) || toText(output);
+  return textOf((output as Fields | undefined)?.content) || textOf(output) || toText(output);
 }

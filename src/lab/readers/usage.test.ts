@@ -239,6 +239,22 @@ describe('the usage of other agents', () => {
     ]);
   });
 
+  it('the output of an OpenCode run has the tokens of each step', async () => {
+    const event = (type: string, part: Fields): Fields => ({ type, sessionID: 's', part });
+    const tokens = { total: 180, input: 100, output: 50, reasoning: 20, cache: { read: 7, write: 3 } };
+    const log = lines(
+      event('text', { type: 'text', text: 'a' }),
+      event('step_finish', { type: 'step-finish', tokens }),
+      event('text', { type: 'text', text: 'b' }),
+      event('step_finish', { type: 'step-finish', tokens: { ...tokens, input: 200 } }),
+    );
+    const [[first, second] = []] = await repliesOf(log);
+    expect([first?.usage, second?.usage]).toMatchObject([
+      { prompt: 110, cached: 7, output: 70 },
+      { prompt: 210, cached: 7, output: 70 },
+    ]);
+  });
+
   it('Copilot names the model of each conversation, and its output has the usage before or after a reply', async () => {
     const event = (type: string, data: Fields): Fields => ({ type, data });
     const counts = { inputTokens: 200, cacheReadTokens: 40, cacheWriteTokens: 7, outputTokens: 30 };
