@@ -239,6 +239,19 @@ describe('the usage of other agents', () => {
     ]);
   });
 
+  it('goose names the model of each reply, and else that of the session', async () => {
+    const message = (metadata: Fields): Fields => ({
+      ...{ role: 'assistant', created: 1_760_000_000, metadata },
+      content: [{ type: 'text', text: 'a' }],
+    });
+    const log = {
+      model_config: { model_name: 'gpt-5' },
+      conversation: [message({ inference: { provider: 'x', requestedModel: 'claude-sonnet-4-5' } }), message({})],
+    };
+    const [[first, second] = []] = await repliesOf(pretty(log));
+    expect([first?.model, second?.model]).toEqual(['claude-sonnet-4-5', 'gpt-5']);
+  });
+
   it('the output of an OpenCode run has the tokens of each step', async () => {
     const event = (type: string, part: Fields): Fields => ({ type, sessionID: 's', part });
     const tokens = { total: 180, input: 100, output: 50, reasoning: 20, cache: { read: 7, write: 3 } };
