@@ -1,4 +1,5 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import type { Usage } from '../run.ts';
 import { ExecStream, isExecEvent } from './codex-stream.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
@@ -13,7 +14,14 @@ export const codex = sessionReader({
   begin: () => new Rollout(),
 });
 
-const ENVELOPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
+const ENVELOPES = new Set([
+  'session_meta',
+  'response_item',
+  'event_msg',
+  'turn_context',
+  'compacted',
+  'token_usage_record',
+]);
 
 /** Events repeat the items for people. */
 const isEnvelope = ({ type, payload }: Fields): boolean =>
@@ -28,6 +36,10 @@ class Rollout implements Session {
   /** The prompts of this context, each with what there was before it: a rollback removes the last of them. */
   #prompts: { readonly messages: number; readonly userTexts: number }[] = [];
   #isInherited: (record: Fields) => boolean = () => false;
+  /** The id of a session that begins with a copy, until its first settings: they follow the copy. */
+  #copyEndsAt: string | undefined;
+  /** The usage of a reply, if no count of tokens follows it. */
+  #recorded: Usage | undefined;
   #replies = 0;
   #isReplying = false;
   #hasHead = false;
@@ -46,18 +58,29 @@ class Rollout implements Session {
     else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
     else if (record.type === 'turn_context') this.#model = asString(fieldsOf(record.payload).model) ?? this.#model;
     else if (record.type === 'event_msg') yield* this.#addEvent(fieldsOf(record.payload));
+    else if (record.type === 'token_usage_record') this.#recorded = usageOf(fieldsOf(record.payload).usage);
     else if (record.type === 'compacted') yield* this.#compact(record.payload as Fields, time);
     if (this.#isInherited(record)) this.#transcript.markCarried();
   }
 
   end(): Draft[] {
+    this.#learnRecorded();
     this.#stream.end();
     return this.#transcript.cut();
   }
 
-  *#addEvent({ type, info, num_turns }: Fields): Generator<Draft> {
+  *#addEvent({ type, info, num_turns, thread_id }: Fields): Generator<Draft> {
     if (type === 'token_count') this.#count(info);
     else if (type === 'thread_rolled_back') yield* this.#rollBack(Number(num_turns));
+    else if (type === 'thread_settings_applied' && thread_id !== undefined && thread_id === this.#copyEndsAt) {
+      this.#copyEndsAt = undefined;
+      this.#transcript.markCarried();
+    }
+  }
+
+  #learnRecorded(): void {
+    if (this.#recorded) this.#transcript.learn({ usage: this.#recorded });
+    this.#recorded = undefined;
   }
 
   /** The user withdrew the last prompts and all that followed them. */
@@ -76,10 +99,9 @@ class Rollout implements Session {
     const total = Number(fieldsOf(total_token_usage).total_tokens ?? 0);
     if (total === this.#totalTokens) return;
     this.#totalTokens = total;
-    const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(last_token_usage);
-    this.#transcript.learn({
-      usage: toUsage({ prompt: input_tokens ?? 0, read: cached_input_tokens, output: output_tokens }),
-    });
+    const usage = usageOf(last_token_usage);
+    if (usage) this.#recorded = undefined;
+    this.#transcript.learn({ usage });
   }
 
   /** A resumed session repeats its head. */
@@ -87,6 +109,7 @@ class Rollout implements Session {
     if (this.#hasHead) return;
     this.#hasHead = true;
     this.#isInherited = inheritedBy(meta);
+    this.#copyEndsAt = isCopy(meta) ? asString(meta.id) : undefined;
     this.#instruct(textOf(meta.base_instructions), time);
     this.#ownInstructions = textOf(meta.instructions);
   }
@@ -104,6 +127,8 @@ class Rollout implements Session {
 
   /** Newer versions log the new history; older ones send the user's messages and the summary. */
   *#compact({ message, replacement_history }: Fields, time: number | undefined): Generator<Draft> {
+    // That of the compaction itself.
+    this.#recorded = undefined;
     yield* this.end();
     this.#isReplying = false;
     this.#prompts = [];
@@ -124,6 +149,7 @@ class Rollout implements Session {
   }
 
   #addItem(item: Fields, time: number | undefined): void {
+    this.#learnRecorded();
     const type = asString(item.type) ?? '';
     if (type === 'message' && item.role !== 'assistant') this.#say(item, time);
     // Sent by another agent.
@@ -167,12 +193,19 @@ class Rollout implements Session {
 }
 
 /** The records that a subagent or a fork begins with: a copy of the session that it comes from. */
-function inheritedBy({ history_base, source, ...meta }: Fields): (record: Fields) => boolean {
-  const first = meta.subagent_history_start_ordinal ?? fieldsOf(history_base).end_ordinal_exclusive;
+function inheritedBy(meta: Fields): (record: Fields) => boolean {
+  const first = meta.subagent_history_start_ordinal ?? fieldsOf(meta.history_base).end_ordinal_exclusive;
   if (typeof first === 'number') return ({ ordinal }) => typeof ordinal === 'number' && ordinal < first;
-  const isCopy = typeof meta.forked_from_id === 'string' || fieldsOf(source).subagent !== undefined;
-  const start = isCopy ? timeOf(meta.timestamp) : undefined;
+  const start = isCopy(meta) ? timeOf(meta.timestamp) : undefined;
   return ({ timestamp }) => start !== undefined && Number(timeOf(timestamp)) < start;
+}
+
+const isCopy = ({ forked_from_id, source }: Fields): boolean =>
+  typeof forked_from_id === 'string' || fieldsOf(source).subagent !== undefined;
+
+function usageOf(usage: unknown): Usage | undefined {
+  const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(usage);
+  return toUsage({ prompt: input_tokens ?? 0, read: cached_input_tokens, output: output_tokens });
 }
 
 /** Text that Codex adds in the name of the user, such as `<environment_context>`. */

@@ -129,6 +129,34 @@ describe('the usage of Codex', () => {
       { model: 'gpt-5.4', usage: undefined },
     ]);
   });
+
+  it('is in a record of its own where no count follows, and that of a compaction belongs to no reply', async () => {
+    const record = (input_tokens: number, cached_input_tokens: number): Fields => ({
+      type: 'token_usage_record',
+      payload: { usage: { input_tokens, cached_input_tokens, output_tokens: 40 } },
+    });
+    const replies = await repliesOf(
+      lines(
+        { type: 'session_meta', payload: { id: 'x' } },
+        { type: 'turn_context', payload: { model: 'gpt-5.4' } },
+        says('user', 'Fix it.'),
+        item({ type: 'function_call', call_id: 'c1', name: 'shell', arguments: '{}' }),
+        record(30_000, 2400),
+        item({ type: 'function_call_output', call_id: 'c1', output: 'ok' }),
+        says('assistant', 'Done.'),
+        record(31_000, 29_000),
+        count(31_000, 29_000, 61_080),
+        record(99_000, 0),
+        { type: 'compacted', payload: { message: 'Summary.' } },
+        says('assistant', 'So.'),
+        record(9000, 8000),
+      ),
+    );
+    expect(replies).toEqual([
+      [known('gpt-5.4', 30_000, 2400, 40), known('gpt-5.4', 31_000, 29_000, 40)],
+      [known('gpt-5.4', 9000, 8000, 40)],
+    ]);
+  });
 });
 
 describe('the usage of other agents', () => {
