@@ -23,7 +23,7 @@ export interface SessionLog {
   /** Begins a run: of one object, or of separate records. */
   begin(run: number, whole?: Fields, file?: string): Session;
   /** The records of an object that is a whole run. */
-  partsOf?(record: Fields): readonly Fields[] | undefined;
+  partsOf?(record: Fields, file?: string): readonly Fields[] | undefined;
 }
 
 /** A reader of files that hold whole runs, or the records of one run, one by one. */
@@ -35,7 +35,7 @@ export function sessionReader({ format, matches, begin, partsOf = () => undefine
       let run = 0;
       let loose: Session | undefined;
       for await (const record of records) {
-        const parts = partsOf(record);
+        const parts = partsOf(record, file);
         if (parts) yield* readAll(begin(run++, record, file), parts);
         else {
           loose ??= begin(run++, undefined, file);

@@ -2,15 +2,18 @@ import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { ReplyFacts, Usage } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
+import { isStoredSession, storedMessages } from './opencode-storage.ts';
 import { type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** The output of `opencode export`, a list of its messages, or the output of `opencode run --format json`. */
+/** The output of `opencode export`, a list of its messages, a session of the storage folder, or the output of `opencode run --format json`. */
 export const opencode = sessionReader({
   format: 'opencode',
-  matches: (record) => isMessage(record) || isPartEvent(record) || messagesOf(record) !== undefined,
+  matches: (record) =>
+    isMessage(record) || isPartEvent(record) || isStoredSession(record) || messagesOf(record) !== undefined,
   begin: (run) => new OpencodeSession(run),
-  partsOf: messagesOf,
+  partsOf: (record, file) =>
+    isStoredSession(record) && file !== undefined ? storedMessages(record, file) : messagesOf(record),
 });
 
 function messagesOf({ messages }: Fields): readonly Fields[] | undefined {
