@@ -53,7 +53,7 @@ describe('readLog', () => {
 
   it('names the formats there are', async () => {
     await expect(contextsOf('{}', { format: 'cobol' as 'codex' })).rejects.toThrow(
-      /one of qwen-code, cursor, claude-code, .* found 'cobol'/,
+      /one of qwen-code, cursor, droid, claude-code, .* found 'cobol'/,
     );
   });
 
