@@ -64,7 +64,7 @@ describe('the kind of a tool, by its name alone', () => {
     'Copilot, Cursor, Windsurf, Kiro': {
       read: 'fetch_webpage view_file view_line_range fsRead readCode',
       edit: 'replace_string_in_file multi_replace_string_in_file insert_edit_into_file create_file search_replace edit_file delete_file replace_file_content fsWrite strReplace',
-      search: 'file_search grep_search semantic_search list_dir list_code_usages find_by_name',
+      search: 'file_search grep_search semantic_search semSearch list_dir list_code_usages find_by_name',
       shell: 'run_in_terminal get_terminal_output run_terminal_cmd run_command executeBash',
       other: 'get_errors reapply diagnostics',
     },

@@ -14,8 +14,8 @@ export const amp: LogReader = {
   },
 };
 
-const isResult = ({ type, toolUseID, run }: Fields): boolean =>
-  type === 'tool_result' && typeof toolUseID === 'string' && run !== undefined;
+const isResult = ({ type, toolUseID, run, content }: Fields): boolean =>
+  type === 'tool_result' && typeof toolUseID === 'string' && (run ?? content) !== undefined;
 
 function contextOf(messages: readonly Fields[], run: number): Draft[] {
   const transcript = new Transcript(run);
@@ -47,13 +47,14 @@ function replyOf(blocks: readonly Fields[], usage: unknown): ReplyPart {
 }
 
 function addBlock(transcript: Transcript, block: Fields, time: number | undefined): void {
-  if (isResult(block))
-    transcript.answer({ callId: asString(block.toolUseID), text: resultText(fieldsOf(block.run)), time });
+  if (isResult(block)) transcript.answer({ callId: asString(block.toolUseID), text: resultText(block), time });
   else transcript.say('user', textOf(block), time);
 }
 
-/** The log has the data of a result, and not the text as it was sent. */
-function resultText({ result, error }: Fields): string {
+/** Exports have the text as it was sent. Threads have the data of a result. */
+function resultText({ run, content: sent }: Fields): string {
+  if (run === undefined) return textOf(sent);
+  const { result, error } = fieldsOf(run);
   const { output, content } = fieldsOf(result);
   return toText(output ?? content ?? result ?? fieldsOf(error).message);
 }

@@ -11,10 +11,17 @@ export const atif: LogReader = {
   matches: ({ schema_version, steps }) => String(schema_version).startsWith('ATIF') && Array.isArray(steps),
   async *read(records) {
     let run = 0;
-    for await (const { steps, agent } of records)
-      if (Array.isArray(steps)) yield* contextOf(asList(steps), run++, modelOf(fieldsOf(agent)));
+    for await (const record of records)
+      for (const { steps, agent } of withSubagents(record))
+        if (Array.isArray(steps)) yield* contextOf(asList(steps), run++, modelOf(fieldsOf(agent)));
   },
 };
+
+/** Newer versions put the trajectories of subagents into that of the agent. */
+const withSubagents = (record: Fields): readonly Fields[] => [
+  record,
+  ...asList(record.subagent_trajectories).flatMap(withSubagents),
+];
 
 function contextOf(steps: readonly Fields[], run: number, model: string | undefined): Draft[] {
   const transcript = new Transcript(run);

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
@@ -10,7 +12,7 @@ export const claudeCode = sessionReader({
   matches: (record) =>
     typeof (record.sessionId ?? record.session_id) === 'string' &&
     (typeof record.isSidechain === 'boolean' || KINDS.has(String(record.type)) || isTurn(record)),
-  begin: () => new Conversations(),
+  begin: (_run, _whole, file) => new Conversations(new OtherSessions(file)),
 });
 
 const KINDS = new Set(['system', 'queue-operation']);
@@ -19,12 +21,18 @@ const isTurn = ({ type, message }: Fields): boolean => (type === 'user' || type 
 
 /** The main conversation, and those of subagents among its lines: each is a run of its own. */
 class Conversations implements Session {
-  readonly #main = new Conversation();
+  readonly #others: OtherSessions;
+  readonly #main: Conversation;
   readonly #agents = new Map<string, Conversation>();
   /** Side chains by their first line, for lines that do not name their agent. */
   readonly #sidechains = new Map<string, Conversation>();
   readonly #roots = new Map<string, string>();
   #runs = 0;
+
+  constructor(others: OtherSessions) {
+    this.#others = others;
+    this.#main = new Conversation(others);
+  }
 
   *add(record: Fields): Generator<Draft> {
     const conversation = this.#conversationOf(record);
@@ -45,13 +53,13 @@ class Conversations implements Session {
     const agent = asString(record.agentId) ?? asString(record.parent_tool_use_id);
     const isSidechain = record.isSidechain === true || typeof record.parent_tool_use_id === 'string';
     if (!isSidechain) return this.#main;
-    return agent === undefined ? this.#sidechainOf(record) : conversationIn(this.#agents, agent);
+    return agent === undefined ? this.#sidechainOf(record) : this.#conversationIn(this.#agents, agent);
   }
 
   #sidechainOf({ uuid, parentUuid }: Fields): Conversation {
     const root = this.#roots.get(String(parentUuid)) ?? String(uuid);
     this.#roots.set(String(uuid), root);
-    return conversationIn(this.#sidechains, root);
+    return this.#conversationIn(this.#sidechains, root);
   }
 
   /** The main conversation waits for them, so they have ended when it continues. */
@@ -60,12 +68,32 @@ class Conversations implements Session {
     this.#sidechains.clear();
     this.#roots.clear();
   }
+
+  #conversationIn(conversations: Map<string, Conversation>, key: string): Conversation {
+    const found = conversations.get(key) ?? new Conversation(this.#others);
+    conversations.set(key, found);
+    return found;
+  }
 }
 
-function conversationIn(conversations: Map<string, Conversation>, key: string): Conversation {
-  const found = conversations.get(key) ?? new Conversation();
-  conversations.set(key, found);
-  return found;
+/** Older versions resume a session in a new file that begins with a copy of its lines, under the id of the session that they are from. */
+class OtherSessions {
+  readonly #file: string | undefined;
+  readonly #known = new Map<string, boolean>();
+
+  constructor(file: string | undefined) {
+    this.#file = file;
+  }
+
+  /** Whether a line is a copy: its session has a file of its own. The files of subagents are named after the agent. */
+  hasLine({ sessionId }: Fields): boolean {
+    if (this.#file === undefined || typeof sessionId !== 'string') return false;
+    const name = basename(this.#file);
+    if (name.startsWith(sessionId) || name.startsWith('agent-')) return false;
+    const known = this.#known.get(sessionId) ?? existsSync(join(dirname(this.#file), `${basename(sessionId)}.jsonl`));
+    this.#known.set(sessionId, known);
+    return known;
+  }
 }
 
 const isCompaction = ({ type, subtype, isCompactSummary }: Fields): boolean =>
@@ -77,6 +105,7 @@ const isPrompt = ({ type, message }: Fields): boolean =>
 
 class Conversation {
   run: number | undefined;
+  readonly #others: OtherSessions;
   #transcript = new Transcript();
   /** The lines of this context. */
   #lines: Fields[] = [];
@@ -84,6 +113,12 @@ class Conversation {
   #places = new Map<string, { readonly lines: number; readonly messages: number }>();
   /** Lines that a compaction keeps. They are sent after the summary. */
   #kept: readonly Fields[] = [];
+  /** What this context has of the prompt. Newer versions log it at the start, some of it twice. */
+  #prompted = new Set<string>();
+
+  constructor(others: OtherSessions) {
+    this.#others = others;
+  }
 
   /** Whether a line begins a new reply, and does not continue the last one. */
   isNextReply({ type, message }: Fields): boolean {
@@ -116,6 +151,7 @@ class Conversation {
     yield* this.#numbered(this.#transcript.cut());
     this.#lines = [];
     this.#places = new Map();
+    this.#prompted = new Set();
   }
 
   *#numbered(drafts: readonly Draft[]): Generator<Draft> {
@@ -145,7 +181,7 @@ class Conversation {
     this.#lines.push(record);
     const { id, content, model, usage } = fieldsOf(record.message);
     const time = timeOf(record.timestamp);
-    if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
+    if (record.type === 'attachment') this.#addAttachment(record, time);
     else if (record.type === 'user') this.#addUser(content, time);
     // Words of the program in place of a reply, for example after a failed request.
     else if (model !== '<synthetic>') {
@@ -154,7 +190,23 @@ class Conversation {
     }
     this.pass(record);
     // A branch begins with a copy of the lines of the session that it left.
-    if (isRecord(record.forkedFrom)) this.#transcript.markCarried();
+    if (isRecord(record.forkedFrom) || this.#others.hasLine(record)) this.#transcript.markCarried();
+  }
+
+  #addAttachment({ attachment, rendered }: Fields, time: number | undefined): void {
+    const { type, systemPrompt, tools } = fieldsOf(attachment);
+    if (type === 'prompt_snapshot') {
+      this.#instruct('prompt', textOf(systemPrompt), time);
+      this.#instruct('tools', toText(tools), time);
+    } else if (Array.isArray(rendered)) {
+      this.#transcript.say('user', joinTexts(asList(rendered).map(({ content }) => textOf(content))), time);
+    } else this.#transcript.say('user', attachedText(attachment), time);
+  }
+
+  #instruct(part: string, text: string, time: number | undefined): void {
+    if (text === '' || this.#prompted.has(part)) return;
+    this.#prompted.add(part);
+    this.#transcript.say('system', text, time);
   }
 
   /** A reply spans several lines, one for each block, with the results of its first calls between them. */
@@ -189,7 +241,10 @@ function keptLines(lines: readonly Fields[], { preservedMessages, preservedSegme
   return headUuid === undefined || from < 0 ? [] : lines.slice(from, to < 0 ? undefined : to + 1);
 }
 
-/** Texts that the user sent while the model worked, files that were named in a prompt or changed, and what the program adds. */
+/**
+ * Texts that the user sent while the model worked, files that were named in a prompt or changed, and what the program adds. The newest
+ * versions log each as it is sent.
+ */
 function attachedText(attachment: unknown): string {
   const { type, prompt, content, snippet, ...added } = fieldsOf(attachment);
   if (type === 'queued_command') return textOf(prompt);
@@ -197,8 +252,23 @@ function attachedText(attachment: unknown): string {
   if (type === 'edited_text_file') return textOf(snippet);
   if (type === 'nested_memory') return textOf(fieldsOf(content).content ?? content);
   if (type === 'invoked_skills') return joinTexts(asList(added.skills).map((skill) => textOf(skill.content)));
-  return ADDED.has(String(type)) ? textOf(content ?? added.addedLines ?? added.addedBlocks) : '';
+  if (type === 'instructions') return joinTexts(asList(added.files).map((file) => textOf(file.content)));
+  if (type === 'hook_success') return SENT_HOOKS.has(String(added.hookEvent)) ? textOf(content) : '';
+  return ADDED.has(String(type)) ? textOf(content ?? added.addedLines ?? added.addedBlocks ?? added.text) : '';
 }
 
 /** Attachments that are sent as they are in the log. */
-const ADDED = new Set(['skill_listing', 'agent_listing_delta', 'mcp_instructions_delta', 'hook_additional_context']);
+const ADDED = new Set([
+  'skill_listing',
+  'agent_listing_delta',
+  'deferred_tools_delta',
+  'mcp_instructions_delta',
+  'hook_additional_context',
+  'selected_lines_in_ide',
+  'directory',
+  'model',
+  'total_tokens_reminder',
+]);
+
+/** Hooks whose output is sent. */
+const SENT_HOOKS = new Set(['SessionStart', 'UserPromptSubmit']);

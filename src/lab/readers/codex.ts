@@ -1,17 +1,27 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import type { Usage } from '../run.ts';
+import { ExecStream, isExecEvent } from './codex-stream.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. */
+/** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. And the output of `codex exec --json`. */
 export const codex = sessionReader({
   format: 'codex',
-  matches: (record) => isEnvelope(record) || isOldHeader(record) || record.record_type === 'state',
+  matches: (record) =>
+    isEnvelope(record) || isOldHeader(record) || isExecEvent(record) || record.record_type === 'state',
   begin: () => new Rollout(),
 });
 
-const ENVELOPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
+const ENVELOPES = new Set([
+  'session_meta',
+  'response_item',
+  'event_msg',
+  'turn_context',
+  'compacted',
+  'token_usage_record',
+]);
 
 /** Events repeat the items for people. */
 const isEnvelope = ({ type, payload }: Fields): boolean =>
@@ -22,9 +32,14 @@ const isOldHeader = ({ id, timestamp, instructions }: Fields): boolean =>
 
 class Rollout implements Session {
   readonly #transcript = new Transcript();
+  readonly #stream = new ExecStream(this.#transcript);
   /** The prompts of this context, each with what there was before it: a rollback removes the last of them. */
   #prompts: { readonly messages: number; readonly userTexts: number }[] = [];
   #isInherited: (record: Fields) => boolean = () => false;
+  /** The id of a session that begins with a copy, until its first settings: they follow the copy. */
+  #copyEndsAt: string | undefined;
+  /** The usage of a reply, if no count of tokens follows it. */
+  #recorded: Usage | undefined;
   #replies = 0;
   #isReplying = false;
   #hasHead = false;
@@ -36,23 +51,36 @@ class Rollout implements Session {
 
   *add(record: Fields): Generator<Draft> {
     const time = timeOf(record.timestamp);
-    if (isOldHeader(record)) this.#addMeta(record, time);
+    if (isExecEvent(record)) this.#stream.add(record);
+    else if (isOldHeader(record)) this.#addMeta(record, time);
     else if (!isEnvelope(record)) this.#addItem(record, time);
     else if (record.type === 'session_meta') this.#addMeta(record.payload as Fields, time);
     else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
     else if (record.type === 'turn_context') this.#model = asString(fieldsOf(record.payload).model) ?? this.#model;
     else if (record.type === 'event_msg') yield* this.#addEvent(fieldsOf(record.payload));
+    else if (record.type === 'token_usage_record') this.#recorded = usageOf(fieldsOf(record.payload).usage);
     else if (record.type === 'compacted') yield* this.#compact(record.payload as Fields, time);
     if (this.#isInherited(record)) this.#transcript.markCarried();
   }
 
   end(): Draft[] {
+    this.#learnRecorded();
+    this.#stream.end();
     return this.#transcript.cut();
   }
 
-  *#addEvent({ type, info, num_turns }: Fields): Generator<Draft> {
+  *#addEvent({ type, info, num_turns, thread_id }: Fields): Generator<Draft> {
     if (type === 'token_count') this.#count(info);
     else if (type === 'thread_rolled_back') yield* this.#rollBack(Number(num_turns));
+    else if (type === 'thread_settings_applied' && thread_id !== undefined && thread_id === this.#copyEndsAt) {
+      this.#copyEndsAt = undefined;
+      this.#transcript.markCarried();
+    }
+  }
+
+  #learnRecorded(): void {
+    if (this.#recorded) this.#transcript.learn({ usage: this.#recorded });
+    this.#recorded = undefined;
   }
 
   /** The user withdrew the last prompts and all that followed them. */
@@ -71,10 +99,9 @@ class Rollout implements Session {
     const total = Number(fieldsOf(total_token_usage).total_tokens ?? 0);
     if (total === this.#totalTokens) return;
     this.#totalTokens = total;
-    const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(last_token_usage);
-    this.#transcript.learn({
-      usage: toUsage({ prompt: input_tokens ?? 0, read: cached_input_tokens, output: output_tokens }),
-    });
+    const usage = usageOf(last_token_usage);
+    if (usage) this.#recorded = undefined;
+    this.#transcript.learn({ usage });
   }
 
   /** A resumed session repeats its head. */
@@ -82,6 +109,7 @@ class Rollout implements Session {
     if (this.#hasHead) return;
     this.#hasHead = true;
     this.#isInherited = inheritedBy(meta);
+    this.#copyEndsAt = isCopy(meta) ? asString(meta.id) : undefined;
     this.#instruct(textOf(meta.base_instructions), time);
     this.#ownInstructions = textOf(meta.instructions);
   }
@@ -99,6 +127,8 @@ class Rollout implements Session {
 
   /** Newer versions log the new history; older ones send the user's messages and the summary. */
   *#compact({ message, replacement_history }: Fields, time: number | undefined): Generator<Draft> {
+    // That of the compaction itself.
+    this.#recorded = undefined;
     yield* this.end();
     this.#isReplying = false;
     this.#prompts = [];
@@ -119,6 +149,7 @@ class Rollout implements Session {
   }
 
   #addItem(item: Fields, time: number | undefined): void {
+    this.#learnRecorded();
     const type = asString(item.type) ?? '';
     if (type === 'message' && item.role !== 'assistant') this.#say(item, time);
     // Sent by another agent.
@@ -162,12 +193,19 @@ class Rollout implements Session {
 }
 
 /** The records that a subagent or a fork begins with: a copy of the session that it comes from. */
-function inheritedBy({ history_base, source, ...meta }: Fields): (record: Fields) => boolean {
-  const first = meta.subagent_history_start_ordinal ?? fieldsOf(history_base).end_ordinal_exclusive;
+function inheritedBy(meta: Fields): (record: Fields) => boolean {
+  const first = meta.subagent_history_start_ordinal ?? fieldsOf(meta.history_base).end_ordinal_exclusive;
   if (typeof first === 'number') return ({ ordinal }) => typeof ordinal === 'number' && ordinal < first;
-  const isCopy = typeof meta.forked_from_id === 'string' || fieldsOf(source).subagent !== undefined;
-  const start = isCopy ? timeOf(meta.timestamp) : undefined;
+  const start = isCopy(meta) ? timeOf(meta.timestamp) : undefined;
   return ({ timestamp }) => start !== undefined && Number(timeOf(timestamp)) < start;
+}
+
+const isCopy = ({ forked_from_id, source }: Fields): boolean =>
+  typeof forked_from_id === 'string' || fieldsOf(source).subagent !== undefined;
+
+function usageOf(usage: unknown): Usage | undefined {
+  const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(usage);
+  return toUsage({ prompt: input_tokens ?? 0, read: cached_input_tokens, output: output_tokens });
 }
 
 /** Text that Codex adds in the name of the user, such as `<environment_context>`. */
@@ -182,5 +220,5 @@ function callOf(type: string, item: Fields): Call {
 /** Text, a list of parts, or an object around either. */
 function outputText(output: unknown): string {
   if (typeof output === 'string' || Array.isArray(output)) return textOf(output);
-  return textOf((output as Fields | undefined)?.content) || toText(output);
+  return textOf((output as Fields | undefined)?.content) || textOf(output) || toText(output);
 }

@@ -21,6 +21,8 @@ const isCall = ({ type, tool_call }: Fields): boolean => type === 'tool_call' &&
 class CursorRun implements Session {
   readonly #transcript = new Transcript();
   readonly #replies = new StreamedReplies(this.#transcript);
+  /** The pieces of the open text, without thinking: the agent writes them again as a whole. */
+  #pieces = '';
   #model: string | undefined;
 
   add(line: Fields): Draft[] {
@@ -30,8 +32,8 @@ class CursorRun implements Session {
     if (isInit(line)) this.#model = asString(line.model);
     else if (type === 'user') this.#say(text, time);
     else if (type === 'assistant') this.#write(text, time);
-    else if (type === 'thinking') this.#write(toText(line.text), time);
-    else if (isCall(line) && subtype === 'started') this.#replies.call(callOf(line), { time, model: this.#model });
+    else if (type === 'thinking') this.#think(toText(line.text), time);
+    else if (isCall(line) && subtype === 'started') this.#call(line, time);
     else if (isCall(line) && subtype === 'completed') this.#answer(line, time);
     return [];
   }
@@ -42,18 +44,37 @@ class CursorRun implements Session {
   }
 
   #write(text: string, time: number | undefined): void {
-    if (text !== this.#replies.text) this.#replies.write(text, { time, model: this.#model });
+    if (text === this.#pieces) return;
+    if (this.#pieces === '') this.#replies.endText();
+    this.#pieces += text;
+    this.#replies.write(text, { time, model: this.#model });
+  }
+
+  #think(text: string, time: number | undefined): void {
+    if (this.#pieces !== '') this.#replies.endText();
+    this.#pieces = '';
+    this.#replies.write(text, { time, model: this.#model });
+  }
+
+  #call(line: Fields, time: number | undefined): void {
+    this.#pieces = '';
+    this.#replies.call(callOf(line), { time, model: this.#model });
+  }
+
+  #end(): void {
+    this.#pieces = '';
+    this.#replies.end();
   }
 
   #say(text: string, time: number | undefined): void {
-    this.#replies.end();
+    this.#end();
     this.#transcript.say('user', text, time);
   }
 
   #answer(line: Fields, time: number | undefined): void {
     const { id } = callOf(line);
-    if (id !== undefined && !this.#transcript.hasCall(id)) this.#replies.call(callOf(line), { time });
-    this.#replies.end();
+    if (id !== undefined && !this.#transcript.hasCall(id)) this.#call(line, time);
+    this.#end();
     const [, { result }] = toolOf(line);
     this.#transcript.answer({ callId: id, text: resultText(fieldsOf(result)), time });
   }

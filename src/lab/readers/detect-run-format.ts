@@ -24,6 +24,7 @@ import { tauBench } from './tau-bench.ts';
 export const logReaders: readonly LogReader[] = [
   qwenCode,
   cursor,
+  droid,
   claudeCode,
   codex,
   opencode,
@@ -32,9 +33,8 @@ export const logReaders: readonly LogReader[] = [
   miniSweAgent,
   openhands,
   amp,
-  droid,
-  pi,
   goose,
+  pi,
   cline,
   copilot,
   tauBench,

@@ -1,13 +1,15 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import { ExecStream, isExecEvent, isInit } from './droid-stream.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
 import { anthropicUsage, fieldsOf } from './usage.ts';
 
-/** Sessions of Factory's Droid: lines in a tree, whose messages are those of the Messages API. */
+/** Sessions of Factory's Droid: lines in a tree, whose messages are those of the Messages API. And the output of `droid exec`. */
 export const droid = sessionReader({
   format: 'droid',
-  matches: ({ type, id }) => type === 'session_start' && typeof id === 'string',
+  matches: (record) =>
+    isExecEvent(record) || isInit(record) || (record.type === 'session_start' && typeof record.id === 'string'),
   begin: () => new DroidSession(),
 });
 
@@ -19,16 +21,20 @@ interface Line {
 
 class DroidSession implements Session {
   readonly #transcript = new Transcript();
+  readonly #stream = new ExecStream(this.#transcript);
   /** The lines of this context: going back keeps the first of them, a compaction can keep the last. */
   #lines: Line[] = [];
 
   *add(line: Fields): Generator<Draft> {
+    if (isExecEvent(line)) return this.#stream.add(line);
+    if (isInit(line)) return this.#stream.begin(line);
     yield* this.#goBack(line.parentId);
     if (line.type === 'compaction_state') yield* this.#compact(line);
     else this.#addLine(line);
   }
 
   end(): Draft[] {
+    this.#stream.end();
     return this.#transcript.cut();
   }
 

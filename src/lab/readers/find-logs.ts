@@ -1,6 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { STORAGE_FOLDERS } from './opencode-storage.ts';
 import { reasonOf } from './records.ts';
 
 type OnSkip = (path: string, reason: string) => void;
@@ -44,13 +45,17 @@ async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
 /** A folder of this name inside another has packages, and no logs. */
 const PACKAGES = 'node_modules';
 
-/** All files in a folder, at any depth. Links to folders are not followed: they may lead in circles. Nor are pipes, which may never end. */
+/** All files in a folder, at any depth. The storage of OpenCode stands for its sessions. Links to folders are not followed: they may lead in circles. Nor are pipes, which may never end. */
 async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     onSkip(folder, reasonOf(error));
     return [];
   });
+  const isStorage = STORAGE_FOLDERS.every((name) =>
+    entries.some((entry) => entry.name === name && entry.isDirectory()),
+  );
   for (const entry of entries) {
+    if (isStorage && entry.name !== 'session') continue;
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (entry.name !== PACKAGES) yield* walk(path, onSkip);

@@ -43,7 +43,11 @@ const isSession = (record: Fields): boolean =>
 const isLine = ({ type, content }: Fields): boolean =>
   type === 'gemini' || (type === 'user' && (typeof content === 'string' || Array.isArray(content)));
 
-const isContent = ({ role, parts }: Fields): boolean => (role === 'user' || role === 'model') && Array.isArray(parts);
+/** Parts with a type are those of other messages, for example of the AI SDK's interface. */
+const isContent = ({ role, parts }: Fields): boolean =>
+  (role === 'user' || role === 'model') && Array.isArray(parts) && !asList(parts).some(({ type }) => isText(type));
+
+const isText = (value: unknown): boolean => typeof value === 'string';
 
 const contentsOf = ({ history }: Fields): readonly Fields[] | undefined =>
   asList(history).some(isContent) ? asList(history) : undefined;

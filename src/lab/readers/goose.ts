@@ -1,13 +1,15 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
+import { StreamedReplies } from './streamed-replies.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 import { fieldsOf } from './usage.ts';
 
-/** Sessions of goose: an object with log lines before it, an export, or lines that begin with its metadata. */
+/** Sessions of goose: an object with log lines before it, an export, lines that begin with its metadata, or the output of a run. */
 export const goose = sessionReader({
   format: 'goose',
-  matches: (record) => isMetadata(record) || isMessage(record) || messagesOf(record) !== undefined,
+  matches: (record) =>
+    isMetadata(record) || isMessage(record) || isStreamed(record) || messagesOf(record) !== undefined,
   begin: (run, whole) => new GooseSession(run, asString(fieldsOf(whole?.model_config).model_name)),
   partsOf: messagesOf,
 });
@@ -27,17 +29,24 @@ const isMessage = ({ role, created, content }: Fields): boolean =>
   (asList(content).some(({ type }) => BLOCKS.has(String(type))) ||
     (typeof created === 'number' && Array.isArray(content)));
 
+/** `--output-format stream-json`: texts come in pieces. */
+const isStreamed = ({ type, message }: Fields): boolean => type === 'message' && isMessage(fieldsOf(message));
+
 class GooseSession implements Session {
   readonly #transcript: Transcript;
+  readonly #replies: StreamedReplies;
+  #block: string | undefined;
   readonly #model: string | undefined;
   #previous: Fields | undefined;
 
   constructor(run: number, model: string | undefined) {
     this.#transcript = new Transcript(run);
     this.#model = model;
+    this.#replies = new StreamedReplies(this.#transcript);
   }
 
   *add(message: Fields): Generator<Draft> {
+    if (isStreamed(message)) return this.#addStreamed(fieldsOf(message.message));
     if (typeof message.role !== 'string') return;
     if (isSummary(message, this.#previous)) yield* this.end();
     addMessage(this.#transcript, message, this.#model);
@@ -45,9 +54,29 @@ class GooseSession implements Session {
   }
 
   end(): Draft[] {
+    this.#replies.end();
     return this.#transcript.cut();
   }
+
+  #addStreamed(message: Fields): void {
+    if (message.role !== 'assistant') {
+      this.#replies.end();
+      addMessage(this.#transcript, message, this.#model);
+      return;
+    }
+    const about = { time: timeOf(message.created), model: modelOf(message) ?? this.#model };
+    for (const block of asList(message.content)) {
+      if (block.type !== this.#block) this.#replies.endText();
+      this.#block = asString(block.type);
+      if (CALLS.has(String(block.type))) this.#replies.call(callOf(block), about);
+      else this.#replies.write(toText(block.text ?? block.thinking), about);
+    }
+  }
 }
+
+/** Newer versions name the model in each reply. */
+const modelOf = ({ metadata }: Fields): string | undefined =>
+  asString(fieldsOf(fieldsOf(metadata).inference).requestedModel);
 
 const isFor = (reader: 'agentVisible' | 'userVisible', message: Fields | undefined): boolean =>
   (message?.metadata as Fields | undefined)?.[reader] !== false;
@@ -66,7 +95,7 @@ function addMessage(transcript: Transcript, message: Fields, model: string | und
   if (message.role === 'assistant' && isFor('userVisible', message)) {
     const calls = blocks.filter(({ type }) => CALLS.has(String(type))).map(callOf);
     // A streamed reply may be stored as several messages with one id.
-    transcript.reply({ key: asString(message.id), text, calls, time, model });
+    transcript.reply({ key: asString(message.id), text, calls, time, model: modelOf(message) ?? model });
     return;
   }
   transcript.say('user', text, time);

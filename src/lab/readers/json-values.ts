@@ -154,7 +154,8 @@ function endsInArray(text: string): boolean {
   return open.at(-1) === '[';
 }
 
-function parseObject(text: string): Fields | undefined {
+/** An object, or undefined if the text is none. */
+export function parseObject(text: string): Fields | undefined {
   const value = parse(text) ?? (/NaN|Infinity/.test(text) ? parse(withoutNaN(text)) : undefined);
   return isRecord(value) && !Array.isArray(value) ? value : undefined;
 }

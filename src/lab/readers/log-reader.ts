@@ -7,8 +7,8 @@ export interface LogReader {
   readonly format: RunFormat;
   /** Whether a record can only come from such a log. The first record that a reader recognises decides for its file. */
   matches(record: Fields): boolean;
-  /** The contexts of a file, each as soon as it is complete. */
-  read(records: AsyncIterable<Fields>): AsyncGenerator<Draft, void, undefined>;
+  /** The contexts of a file, each as soon as it is complete. Its path leads to other logs of the agent. */
+  read(records: AsyncIterable<Fields>, file?: string): AsyncGenerator<Draft, void, undefined>;
 }
 
 /** A run that is read record by record. It yields a context when the run is cut. */
@@ -21,9 +21,9 @@ export interface SessionLog {
   readonly format: RunFormat;
   matches(record: Fields): boolean;
   /** Begins a run: of one object, or of separate records. */
-  begin(run: number, whole?: Fields): Session;
+  begin(run: number, whole?: Fields, file?: string): Session;
   /** The records of an object that is a whole run. */
-  partsOf?(record: Fields): readonly Fields[] | undefined;
+  partsOf?(record: Fields, file?: string): readonly Fields[] | undefined;
 }
 
 /** A reader of files that hold whole runs, or the records of one run, one by one. */
@@ -31,14 +31,14 @@ export function sessionReader({ format, matches, begin, partsOf = () => undefine
   return {
     format,
     matches,
-    async *read(records) {
+    async *read(records, file) {
       let run = 0;
       let loose: Session | undefined;
       for await (const record of records) {
-        const parts = partsOf(record);
-        if (parts) yield* readAll(begin(run++, record), parts);
+        const parts = partsOf(record, file);
+        if (parts) yield* readAll(begin(run++, record, file), parts);
         else {
-          loose ??= begin(run++);
+          loose ??= begin(run++, undefined, file);
           yield* loose.add(record);
         }
       }

@@ -1,34 +1,48 @@
 import { detectFormat, formatByName } from '../../formats/detect-format.ts';
-import { asString } from '../../formats/lens.ts';
+import { asList, asString, isRecord } from '../../formats/lens.ts';
 import type { Segment } from '../../message.ts';
 import type { ReplyFacts } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { type LogReader, textOf, timeOf } from './log-reader.ts';
+import { isShareGpt, shareGptContext } from './share-gpt.ts';
 import { type SplitReply, splitBashBlocks, splitFunctions } from './text-actions.ts';
 import { type Draft, Transcript } from './transcript.ts';
+import { isUiMessage, uiContext } from './ui-messages.ts';
 import { fieldsOf, usageOf } from './usage.ts';
 
-/** Message lists of the library's own formats: an array, lines, or objects with a list of messages. */
+/**
+ * Message lists of the library's own formats, of ShareGPT and of the AI SDK's interface: an array, lines, or objects with a list of
+ * messages.
+ */
 export const messages: LogReader = {
   format: 'messages',
-  matches: (record) => listOf(record) !== undefined || isMessage(record),
+  matches: (record) => listOf(bodyOf(record)) !== undefined || isMessage(record),
   async *read(records) {
     let run = 0;
     const loose: Fields[] = [];
     for await (const record of records) {
-      const list = listOf(record);
-      if (list) yield* contextOf(list, { run: run++, system: systemOf(record), model: modelOf(record) });
+      const body = bodyOf(record);
+      const list = listOf(body);
+      if (list && isShareGpt(list)) yield* shareGptContext(list, run++, systemOf(body));
+      else if (list && isUi(list)) yield* uiContext(asList(list), run++, systemOf(body));
+      else if (list) yield* contextOf(list, { run: run++, system: systemOf(body), model: modelOf(body) });
       else if (isMessage(record)) loose.push(record);
     }
-    yield* contextOf(loose, { run });
+    yield* isUi(loose) ? uiContext(loose, run, '') : contextOf(loose, { run });
   },
 };
 
-const LISTS = ['messages', 'input', 'contents', 'history', 'conversation'];
+/** A line of a batch has the request inside. */
+function bodyOf(record: Fields): Fields {
+  const { custom_id, body, params } = record;
+  return typeof custom_id === 'string' && isRecord(body ?? params) ? ((body ?? params) as Fields) : record;
+}
+
+const LISTS = ['messages', 'input', 'contents', 'history', 'conversation', 'conversations', 'chatMessages'];
 
 function listOf(record: Fields): readonly unknown[] | undefined {
   const lists = LISTS.map((key) => record[key]).filter((list): list is unknown[] => Array.isArray(list));
-  return lists.find((list) => detectFormat(list) !== undefined);
+  return lists.find((list) => detectFormat(list) !== undefined || isShareGpt(list) || isUi(list));
 }
 
 const systemOf = ({ system, system_prompt, instructions }: Fields): string =>
@@ -37,7 +51,9 @@ const systemOf = ({ system, system_prompt, instructions }: Fields): string =>
 /** The model of a request body, or of a run. */
 export const modelOf = ({ model, model_name }: Fields): string | undefined => asString(model) ?? asString(model_name);
 
-const isMessage = (record: Fields): boolean => detectFormat([record]) !== undefined;
+const isMessage = (record: Fields): boolean => detectFormat([record]) !== undefined || isUiMessage(record);
+
+const isUi = (list: readonly unknown[]): boolean => list.length > 0 && asList(list).every(isUiMessage);
 
 /** The context of a list of messages. None if it has no reply. */
 export function contextOf(
@@ -91,7 +107,7 @@ function textActions(segments: readonly Segment[]): ((text: string) => SplitRepl
   const isUsed = (split: (text: string) => SplitReply): boolean =>
     segments.some(({ kind, text }) => kind === 'reasoning' && split(text).calls.length > 0);
   if (isUsed(splitFunctions)) return splitFunctions;
-  const looksRun = segments.some(({ kind, text }) => kind === 'user' && text.startsWith('<returncode>'));
+  const looksRun = segments.some(({ kind, text }) => kind === 'user' && /^(?:<returncode>|observation:)/i.test(text));
   return looksRun && isUsed(splitBashBlocks) ? splitBashBlocks : undefined;
 }
 

@@ -1,16 +1,19 @@
-import { asList, asString, toText } from '../../formats/lens.ts';
+import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { ReplyFacts, Usage } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
+import { isStoredSession, storedMessages } from './opencode-storage.ts';
 import { type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** The output of `opencode export`, or a list of its messages. */
+/** The output of `opencode export`, a list of its messages, a session of the storage folder, or the output of `opencode run --format json`. */
 export const opencode = sessionReader({
   format: 'opencode',
-  matches: (record) => isMessage(record) || messagesOf(record) !== undefined,
+  matches: (record) =>
+    isMessage(record) || isPartEvent(record) || isStoredSession(record) || messagesOf(record) !== undefined,
   begin: (run) => new OpencodeSession(run),
-  partsOf: messagesOf,
+  partsOf: (record, file) =>
+    isStoredSession(record) && file !== undefined ? storedMessages(record, file) : messagesOf(record),
 });
 
 function messagesOf({ messages }: Fields): readonly Fields[] | undefined {
@@ -21,6 +24,12 @@ function messagesOf({ messages }: Fields): readonly Fields[] | undefined {
 const isMessage = ({ info, parts }: Fields): boolean =>
   Array.isArray(parts) && typeof (info as Fields | undefined)?.role === 'string';
 
+/** The output of `opencode run` has the parts of replies one by one, without prompts. */
+const isPartEvent = ({ type, sessionID, part }: Fields): boolean =>
+  PART_EVENTS.has(String(type)) && typeof sessionID === 'string' && isRecord(part);
+
+const PART_EVENTS = new Set(['step_start', 'text', 'reasoning', 'tool_use', 'step_finish']);
+
 const isSummary = ({ role, summary, error }: Fields): boolean => role === 'assistant' && summary === true && !error;
 
 class OpencodeSession implements Session {
@@ -28,12 +37,15 @@ class OpencodeSession implements Session {
   /** The messages of this context: a compaction may keep the last of them. */
   #messages: Fields[] = [];
   #tail: string | undefined;
+  /** The parts of a reply that has not ended. */
+  #parts: Fields[] = [];
 
   constructor(run: number) {
     this.#transcript = new Transcript(run);
   }
 
   *add(message: Fields): Generator<Draft> {
+    if (isPartEvent(message)) this.#addPart(message);
     if (!isMessage(message)) return;
     const info = message.info as Fields;
     const parts = asList(message.parts);
@@ -44,7 +56,20 @@ class OpencodeSession implements Session {
   }
 
   end(): Draft[] {
+    this.#endReply(undefined);
     return this.#transcript.cut();
+  }
+
+  #addPart({ type, timestamp, part }: Fields): void {
+    if (type === 'step_start') this.#endReply(timestamp);
+    else this.#parts.push(fieldsOf(part));
+    if (type === 'step_finish') this.#endReply(timestamp);
+  }
+
+  #endReply(created: unknown): void {
+    const parts = this.#parts;
+    this.#parts = [];
+    if (parts.length > 0) this.#addReplies(parts, { time: { created } });
   }
 
   /**

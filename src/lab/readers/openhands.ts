@@ -13,8 +13,10 @@ export const openhands = sessionReader({
   partsOf: historyOf,
 });
 
+/** Before OpenHands had its name, actions and observations were pairs. */
 function historyOf({ history }: Fields): readonly Fields[] | undefined {
-  return asList(history).some(isEvent) ? asList(history) : undefined;
+  const events = asList(Array.isArray(history) ? history.flat() : history);
+  return events.some(isEvent) ? events : undefined;
 }
 
 const isEvent = (record: Fields): boolean => isOwnEvent(record) || isSdkEvent(record);

@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { logFolder } from '../../../test/support/logs/log-folder.ts';
@@ -51,7 +53,7 @@ describe('readLog', () => {
 
   it('names the formats there are', async () => {
     await expect(contextsOf('{}', { format: 'cobol' as 'codex' })).rejects.toThrow(
-      /one of qwen-code, cursor, claude-code, .* found 'cobol'/,
+      /one of qwen-code, cursor, droid, claude-code, .* found 'cobol'/,
     );
   });
 
@@ -96,5 +98,37 @@ describe('readRuns', () => {
       code: 'BAD_OPTION',
       message: expect.stringContaining('a list of texts'),
     });
+  });
+});
+
+describe('a session of Claude Code that an older version resumed in a new file', () => {
+  const line = (sessionId: string, type: string, content: unknown): string =>
+    JSON.stringify({
+      type,
+      sessionId,
+      uuid: `${type} ${content}`,
+      message: { id: `m ${content}`, role: type, content },
+    });
+  const first = [line('one', 'user', 'Fix it.'), line('one', 'assistant', 'Done.')];
+  const resumed = [...first, line('two', 'user', 'More.'), line('two', 'assistant', 'Done too.')];
+
+  async function carriedIn(files: Readonly<Record<string, readonly string[]>>): Promise<Record<string, number>> {
+    const logs = mkdtempSync(join(tmpdir(), 'palimpsest-resumed-'));
+    for (const [name, lines] of Object.entries(files)) writeFileSync(join(logs, name), lines.join('\n'));
+    const carried: Record<string, number> = {};
+    for await (const { file, carriedTurns } of readRuns([logs])) carried[basename(file)] = carriedTurns;
+    rmSync(logs, { recursive: true });
+    return carried;
+  }
+
+  it('carries the lines of the other session if that has a file', async () => {
+    const files = { 'one.jsonl': first, 'two.jsonl': resumed };
+    expect(await carriedIn(files)).toEqual({ 'one.jsonl': 0, 'two.jsonl': 1 });
+  });
+
+  it('counts them if this is their only file, or the file of a subagent', async () => {
+    expect(await carriedIn({ 'two.jsonl': resumed })).toEqual({ 'two.jsonl': 0 });
+    const files = { 'one.jsonl': first, 'agent-a.jsonl': first };
+    expect(await carriedIn(files)).toEqual({ 'one.jsonl': 0, 'agent-a.jsonl': 0 });
   });
 });

@@ -73,7 +73,7 @@ export async function* readLog(
   if (known === undefined) throw unknownLog(begin, damage);
   const reader = readerOf(known);
   let contexts = 0;
-  for await (const draft of reader.read(chain(begin, records))) {
+  for await (const draft of reader.read(chain(begin, records), file)) {
     contexts += 1;
     yield { file, format: known, ...draft };
   }

@@ -12,11 +12,6 @@ export class StreamedReplies {
     this.#transcript = transcript;
   }
 
-  /** The pieces of text since the last call. Some agents write them again as a whole. */
-  get text(): string {
-    return this.#text;
-  }
-
   write(text: string, about: ReplyPart): void {
     this.#begin(about);
     this.#text += text;
@@ -26,6 +21,11 @@ export class StreamedReplies {
     this.#begin(about);
     this.#flush();
     this.#transcript.reply({ ...about, key: this.#key, calls: [call] });
+  }
+
+  /** Ends the text. The next piece begins another part of the same reply. */
+  endText(): void {
+    this.#flush();
   }
 
   /** Must be called before anything else is added to the transcript. */

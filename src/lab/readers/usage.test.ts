@@ -129,6 +129,34 @@ describe('the usage of Codex', () => {
       { model: 'gpt-5.4', usage: undefined },
     ]);
   });
+
+  it('is in a record of its own where no count follows, and that of a compaction belongs to no reply', async () => {
+    const record = (input_tokens: number, cached_input_tokens: number): Fields => ({
+      type: 'token_usage_record',
+      payload: { usage: { input_tokens, cached_input_tokens, output_tokens: 40 } },
+    });
+    const replies = await repliesOf(
+      lines(
+        { type: 'session_meta', payload: { id: 'x' } },
+        { type: 'turn_context', payload: { model: 'gpt-5.4' } },
+        says('user', 'Fix it.'),
+        item({ type: 'function_call', call_id: 'c1', name: 'shell', arguments: '{}' }),
+        record(30_000, 2400),
+        item({ type: 'function_call_output', call_id: 'c1', output: 'ok' }),
+        says('assistant', 'Done.'),
+        record(31_000, 29_000),
+        count(31_000, 29_000, 61_080),
+        record(99_000, 0),
+        { type: 'compacted', payload: { message: 'Summary.' } },
+        says('assistant', 'So.'),
+        record(9000, 8000),
+      ),
+    );
+    expect(replies).toEqual([
+      [known('gpt-5.4', 30_000, 2400, 40), known('gpt-5.4', 31_000, 29_000, 40)],
+      [known('gpt-5.4', 9000, 8000, 40)],
+    ]);
+  });
 });
 
 describe('the usage of other agents', () => {
@@ -236,6 +264,69 @@ describe('the usage of other agents', () => {
         known('anthropic/claude-opus-4.8', 35_912, 34_332, 164),
         known('anthropic/claude-opus-4.8', 36_100, 36_000, 164),
       ],
+    ]);
+  });
+
+  it('goose names the model of each reply, and else that of the session', async () => {
+    const message = (metadata: Fields): Fields => ({
+      ...{ role: 'assistant', created: 1_760_000_000, metadata },
+      content: [{ type: 'text', text: 'a' }],
+    });
+    const log = {
+      model_config: { model_name: 'gpt-5' },
+      conversation: [message({ inference: { provider: 'x', requestedModel: 'claude-sonnet-4-5' } }), message({})],
+    };
+    const [[first, second] = []] = await repliesOf(pretty(log));
+    expect([first?.model, second?.model]).toEqual(['claude-sonnet-4-5', 'gpt-5']);
+  });
+
+  it('the output of an OpenCode run has the tokens of each step', async () => {
+    const event = (type: string, part: Fields): Fields => ({ type, sessionID: 's', part });
+    const tokens = { total: 180, input: 100, output: 50, reasoning: 20, cache: { read: 7, write: 3 } };
+    const log = lines(
+      event('text', { type: 'text', text: 'a' }),
+      event('step_finish', { type: 'step-finish', tokens }),
+      event('text', { type: 'text', text: 'b' }),
+      event('step_finish', { type: 'step-finish', tokens: { ...tokens, input: 200 } }),
+    );
+    const [[first, second] = []] = await repliesOf(log);
+    expect([first?.usage, second?.usage]).toMatchObject([
+      { prompt: 110, cached: 7, output: 70 },
+      { prompt: 210, cached: 7, output: 70 },
+    ]);
+  });
+
+  it('Copilot names the model of each conversation, and its output has the usage before or after a reply', async () => {
+    const event = (type: string, data: Fields): Fields => ({ type, data });
+    const counts = { inputTokens: 200, cacheReadTokens: 40, cacheWriteTokens: 7, outputTokens: 30 };
+    const log = lines(
+      event('session.start', { sessionId: 's', selectedModel: 'gpt-5' }),
+      event('user.message', { content: 'Fix it.' }),
+      event('assistant.turn_start', { turnId: '0' }),
+      event('assistant.message', { content: 'a' }),
+      event('assistant.usage', counts),
+      event('subagent.started', { toolCallId: 'c1', model: 'claude-haiku-4.5' }),
+      event('assistant.message', { content: 'b', parentToolCallId: 'c1' }),
+      event('assistant.turn_start', { turnId: '1' }),
+      event('assistant.usage', { ...counts, inputTokens: 300 }),
+      event('assistant.message', { content: 'c' }),
+    );
+    expect(await repliesOf(log)).toEqual([
+      [known('gpt-5', 200, 40, 30), known('gpt-5', 300, 40, 30)],
+      [{ model: 'claude-haiku-4.5', usage: undefined }],
+    ]);
+  });
+
+  it('the extension of Cline adds up what was read from the cache and written to it', async () => {
+    const reply = (prompt: number, cached: number, completion: number): Fields => ({
+      role: 'assistant',
+      content: [{ type: 'text', text: 'a' }],
+      modelInfo: { modelId: 'claude-sonnet-4-5', providerId: 'anthropic', mode: 'act' },
+      metrics: { tokens: { prompt, completion, cached }, cost: 0.1 },
+    });
+    const log = [{ role: 'user', content: '<task>Fix it.</task>' }, reply(4, 14_000, 90), reply(6, 15_500, 20)];
+    expect(await repliesOf(JSON.stringify(log))).toEqual([
+      [known('claude-sonnet-4-5', 14_004, 0, 90), known('claude-sonnet-4-5', 15_506, 14_004, 20)],
     ]);
   });
 

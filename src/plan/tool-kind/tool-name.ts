@@ -41,7 +41,7 @@ const FILES = words('file files fs filesystem dir directory directories folder n
 /** Words that change nothing. Any other word may: `write_file` writes a file, `write_todos` does not. */
 const FILLERS = words(
   'multi many multiple all and or of in into to for by with str string text line lines range code content contents ' +
-    'block body symbol symbols regex pattern name names path image url source semantic definition definitions ' +
+    'block body symbol symbols regex pattern name names path image url source sem semantic definition definitions ' +
     'references usages diff tool',
 );
 const SHELLS = words('bash sh zsh shell powershell pwsh terminal console ipython stdin');

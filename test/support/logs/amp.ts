@@ -60,5 +60,19 @@ export function ampLogs(): SampleLog[] {
         ],
       ],
     },
+    {
+      name: 'Amp: an export with results as they were sent',
+      format: 'amp',
+      isLines: false,
+      text: pretty({
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'Fix it.' }] },
+          { role: 'assistant', content: [use('t1', 'Read')] },
+          { role: 'user', content: [{ type: 'tool_result', toolUseID: 't1', content: 'one' }] },
+          { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] },
+        ],
+      }),
+      contexts: [['user: Fix it.', 'assistant:  Read t1 {"path":"a"}', 'tool t1 Read: one', 'assistant: Done.']],
+    },
   ];
 }

@@ -54,5 +54,27 @@ export function atifLogs(): SampleLog[] {
         ],
       ],
     },
+    {
+      name: 'ATIF: subagents inside',
+      format: 'atif',
+      isLines: false,
+      text: pretty({
+        ...{ schema_version: 'ATIF-v1.8', steps: [{ source: 'agent', message: 'Done.' }] },
+        subagent_trajectories: [
+          {
+            ...{
+              trajectory_id: 'a',
+              steps: [
+                { source: 'user', message: 'Look.' },
+                { source: 'agent', message: 'Seen.' },
+              ],
+            },
+            subagent_trajectories: [{ trajectory_id: 'b', steps: [{ source: 'agent', message: 'Deep.' }] }],
+          },
+        ],
+      }),
+      runs: [0, 1, 2],
+      contexts: [['assistant: Done.'], ['user: Look.', 'assistant: Seen.'], ['assistant: Deep.']],
+    },
   ];
 }

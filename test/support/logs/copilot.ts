@@ -48,5 +48,37 @@ export function copilotLogs(): SampleLog[] {
         ['user: Look.', 'assistant: Seen.'],
       ],
     },
+    {
+      name: 'Copilot: a subagent whose prompt has no mark, and calls that are logged only when they run',
+      format: 'copilot',
+      isLines: true,
+      text: lines(
+        event('session.start', { sessionId: 's' }),
+        event('session.model_change', { newModel: 'auto' }),
+        event('user.message', { content: 'Fix it.' }),
+        event('assistant.message', { content: 'I ask.', model: 'm', toolRequests: [] }),
+        event('tool.execution_start', { toolCallId: 'c1', toolName: 'task', arguments: { prompt: 'Look.' } }),
+        event('subagent.started', { toolCallId: 'c1', model: 'small' }),
+        event('user.message', { content: 'Look.' }),
+        event('assistant.message', { content: '', toolRequests: [], parentToolCallId: 'c1' }),
+        event('tool.execution_start', { ...request('c2'), toolName: 'view', parentToolCallId: 'c1' }),
+        done('c2', { result: 'two', parentToolCallId: 'c1' }),
+        event('assistant.message', { content: 'Seen.', toolRequests: [], parentToolCallId: 'c1' }),
+        done('c1', { result: { content: 'Seen.' } }),
+        event('user.message', { content: 'Look.' }, { agentId: 'main' }),
+        event('assistant.message', { content: 'Done.', toolRequests: [] }),
+      ),
+      runs: [0, 1],
+      contexts: [
+        [
+          'user: Fix it.',
+          'assistant: I ask. task c1 {"prompt":"Look."}',
+          'tool c1 task: Seen.',
+          'user: Look.',
+          'assistant: Done.',
+        ],
+        ['user: Look.', 'assistant:  view c2 {"path":"c2"}', 'tool c2 view: two', 'assistant: Seen.'],
+      ],
+    },
   ];
 }

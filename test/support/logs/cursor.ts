@@ -8,7 +8,38 @@ export function cursorLogs(): SampleLog[] {
     line('tool_call', { subtype, call_id, tool_call });
   const shell = { args: { command: 'ls' } };
   const mcp = { args: { name: 'mail-send', toolName: 'send', args: { to: 'a' } } };
+  const thinks = (text: string): Fields => line('thinking', { subtype: 'delta', text });
   return [
+    {
+      name: 'Cursor: thinking before pieces that are written again as a whole',
+      format: 'cursor',
+      isLines: true,
+      text: lines(
+        line('system', { subtype: 'init', cwd: '/', model: 'm', permissionMode: 'default' }),
+        says('user', 'Fix it.'),
+        thinks('Hm, '),
+        thinks('what?'),
+        line('thinking', { subtype: 'completed' }),
+        says('assistant', 'I '),
+        says('assistant', 'look.'),
+        { ...says('assistant', 'I look.'), model_call_id: 'r1' },
+        call('started', 'c1', { readToolCall: { args: { path: 'a' } } }),
+        call('completed', 'c1', { readToolCall: { args: { path: 'a' }, result: { success: { content: 'one' } } } }),
+        says('assistant', 'Do'),
+        says('assistant', 'ne.'),
+        thinks('Really?'),
+        says('assistant', 'Yes.'),
+        says('assistant', 'Yes.'),
+      ),
+      contexts: [
+        [
+          'user: Fix it.',
+          'assistant: Hm, what?|I look. read c1 {"path":"a"}',
+          'tool c1 read: one',
+          'assistant: Done.|Really?|Yes.',
+        ],
+      ],
+    },
     {
       name: 'Cursor: pieces of a text, calls at once, and an error',
       format: 'cursor',

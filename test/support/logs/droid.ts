@@ -8,6 +8,10 @@ export function droidLogs(): SampleLog[] {
   const text = (value: string): Fields => ({ type: 'text', text: value });
   const use = (id: string): Fields => ({ type: 'tool_use', id, name: 'Read', input: { file_path: id } });
   const result = (id: string, content: unknown): Fields => ({ type: 'tool_result', tool_use_id: id, content });
+  const event = (type: string, more: Fields): Fields => ({
+    ...{ type, timestamp: 1_760_000_000_000, session_id: 's' },
+    ...more,
+  });
   return [
     {
       name: 'Droid: the user went back, and a compaction',
@@ -33,6 +37,21 @@ export function droidLogs(): SampleLog[] {
         [...begin, 'user: Yes.', 'assistant: Good.'],
         ['user: Summary.', 'user: Yes.', 'assistant: Good.', 'assistant: More.'],
       ],
+    },
+    {
+      name: 'Droid: the output of exec',
+      format: 'droid',
+      isLines: true,
+      text: lines(
+        { type: 'system', subtype: 'init', session_id: 's', cwd: '/', tools: ['Read'], model: 'm' },
+        event('message', { role: 'user', id: 'm1', text: 'Fix it.' }),
+        event('message', { role: 'assistant', id: 'm2', text: 'I look.' }),
+        event('tool_call', { id: 'c1', messageId: 'm2', toolId: 'Read', toolName: 'Read', parameters: { path: 'a' } }),
+        event('tool_result', { id: 'c1', messageId: 'm3', toolId: 'Read', isError: false, value: 'one' }),
+        event('message', { role: 'assistant', id: 'm4', text: 'Done.' }),
+        event('completion', { finalText: 'Done.', numTurns: 2, usage: { input_tokens: 10, output_tokens: 5 } }),
+      ),
+      contexts: [['user: Fix it.', 'assistant: I look. Read c1 {"path":"a"}', 'tool c1 Read: one', 'assistant: Done.']],
     },
   ];
 }
