@@ -4,6 +4,7 @@ import { UsageError } from './io.ts';
 
 type Options = NonNullable<ParseArgsConfig['options']>;
 type Parsed<T extends Options> = ReturnType<typeof parseArgs<{ options: T; allowPositionals: true }>>;
+export type FlagsOf<T extends Options> = Parsed<T>['values'];
 
 /** Reads flags and files. For a misspelt flag, the error suggests the nearest known one. */
 export function parseOptions<const T extends Options>(args: readonly string[], options: T): Parsed<T> {

@@ -1,9 +1,9 @@
-import { inputCost, type Prices, type SplitPrompt } from '../plan/prices.ts';
+import { inputCost, type Prices, type PromptTokens } from '../plan/prices.ts';
 import type { ModelPrice, Rates } from './model-prices.ts';
 import { listPrices, type PriceBook } from './price-book.ts';
 
 /** The tokens of one request: a price may depend on the size of its prompt. */
-export interface UsedTokens extends SplitPrompt {
+export interface UsedTokens extends PromptTokens {
   readonly output?: number;
 }
 

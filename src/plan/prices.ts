@@ -141,14 +141,15 @@ const RULES = {
 
 const OWN = { name: 'own', lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, date: '', source: 'the caller' };
 
-/** The tokens of a prompt, as the provider's cache split them. */
-export interface SplitPrompt {
+/** Prompt tokens, and how the provider's cache split them. */
+export interface PromptTokens {
+  /** Tokens that were read from the cache. */
   readonly cached: number;
   /** Not read from the cache. */
   readonly written: number;
   /** Of `written`: not written to the cache either. Absent if the provider does not report it. */
   readonly uncached?: number;
-  /** Of `written`: written to the cache for an hour. Absent if the provider does not report it. */
+  /** Of `written`: written to the cache for an hour. Absent if the provider does not report it, or wrote nothing. */
   readonly hourWritten?: number;
 }
 
@@ -163,7 +164,7 @@ export interface InputRates {
 
 /** The cost of a prompt. If the provider does not report `uncached`, all tokens that were not read cost as much as a write. */
 export function inputCost(
-  { cached, written, uncached = 0, hourWritten }: SplitPrompt,
+  { cached, written, uncached = 0, hourWritten }: PromptTokens,
   { read, write, base = 1, writes }: InputRates,
 ): number {
   const others = cached * read + uncached * base;

@@ -1,22 +1,10 @@
-import type { Prices } from '../plan/prices.ts';
+import type { Prices, PromptTokens } from '../plan/prices.ts';
 
 /**
  * The arm of a session in a comparison. `treated` requests are masked, `held-out` ones are forwarded unchanged. For `shadow` ones the
  * gateway decides but sends the original.
  */
 export type Arm = 'treated' | 'held-out' | 'shadow';
-
-/** Prompt tokens, and how the provider's cache split them. */
-export interface PromptTokens {
-  /** Tokens that were read from the cache. */
-  readonly cached: number;
-  /** Not read from the cache. */
-  readonly written: number;
-  /** Of `written`: not written to the cache either. Absent if the provider does not report it. */
-  readonly uncached?: number;
-  /** Of `written`: written to the cache for an hour. Absent if the provider does not report it, or wrote nothing. */
-  readonly hourWritten?: number;
-}
 
 /** One request in numbers and names, without any text. Reports are made from these records. */
 export interface RequestRecord {

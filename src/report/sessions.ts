@@ -1,5 +1,5 @@
-import { inputCost } from '../plan/prices.ts';
-import { type Arm, isRefusal, type PromptTokens, type RequestRecord } from './request-record.ts';
+import { inputCost, type PromptTokens } from '../plan/prices.ts';
+import { type Arm, isRefusal, type RequestRecord } from './request-record.ts';
 
 /** Dollars for the prompt of a request; undefined if no price per token is known. */
 export type DollarsOf = (request: Pick<RequestRecord, 'model' | 'prices'>, prompt: PromptTokens) => number | undefined;

@@ -1,4 +1,5 @@
-export type { Arm, HarmSigns, PromptTokens, RequestRecord } from '../report/request-record.ts';
+export type { PromptTokens } from '../plan/prices.ts';
+export type { Arm, HarmSigns, RequestRecord } from '../report/request-record.ts';
 export { type FitAndStoreOptions, fitAndStore } from './fit-and-store.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
 export { type OpenStoreOptions, openStore } from './open-store.ts';

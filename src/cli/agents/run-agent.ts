@@ -6,7 +6,7 @@ import type { Status, Totals } from '../../gateway/receipts/receipt.ts';
 import type { Io } from '../io.ts';
 import { openStores, type RunningGateway, readServing, type Serving, startGateway } from '../serve/serve.ts';
 import { addressFor, showSteps } from '../serve/serve-greeting.ts';
-import type { ServeFlags } from '../serve/serve-settings.ts';
+import type { ServeFlags } from '../serve/serve-options.ts';
 import { upstreamsFrom } from '../serve/upstreams-from.ts';
 import { runTenant, type Stores, showPlace } from '../store/stores.ts';
 import { storePath } from '../store/with-store.ts';

@@ -1,5 +1,6 @@
 import { type Io, UsageError } from '../io.ts';
 import { parseOptions } from '../parse-options.ts';
+import { gatewayOptions } from '../serve/serve-options.ts';
 import { runAgent } from './run-agent.ts';
 
 export const help = `palimpsest run: starts an agent behind its own gateway.
@@ -38,26 +39,10 @@ the command is not started), 2 wrong usage.
 Example: palimpsest run -- claude
 `;
 
-const OPTIONS = {
-  for: { type: 'string' },
-  upstream: { type: 'string', multiple: true },
-  port: { type: 'string' },
-  store: { type: 'string' },
-  policy: { type: 'string' },
-  prices: { type: 'string' },
-  'price-file': { type: 'string' },
-  'max-tokens': { type: 'string' },
-  'bound-thinking': { type: 'string' },
-  holdout: { type: 'string' },
-  shadow: { type: 'boolean' },
-  config: { type: 'string' },
-  quiet: { type: 'boolean' },
-} as const;
-
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const end = args.indexOf('--');
   const [own, [command, ...rest]] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
-  const { values, positionals } = parseOptions(own, OPTIONS);
+  const { values, positionals } = parseOptions(own, gatewayOptions);
   if (positionals.length > 0 || command === undefined)
     throw new UsageError('expected a command behind --: palimpsest run -- claude');
   return runAgent({ flags: values, command, args: rest }, io);

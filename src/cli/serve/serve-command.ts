@@ -2,6 +2,7 @@ import { type Io, UsageError } from '../io.ts';
 import { parseOptions } from '../parse-options.ts';
 import { serve } from './serve.ts';
 import { withEnvironment } from './serve-environment.ts';
+import { serveOptions } from './serve-options.ts';
 
 export const help = `palimpsest serve: a gateway that keeps any agent's context small.
 
@@ -57,32 +58,6 @@ otherwise one is created in ~/.palimpsest/token.
 Exit codes: 0 stopped, 1 failed, 2 wrong usage.
 Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
-
-export const serveOptions = {
-  for: { type: 'string' },
-  upstream: { type: 'string', multiple: true },
-  port: { type: 'string' },
-  host: { type: 'string' },
-  'allow-host': { type: 'string', multiple: true },
-  'allow-origin': { type: 'string', multiple: true },
-  store: { type: 'string' },
-  policy: { type: 'string' },
-  prices: { type: 'string' },
-  'price-file': { type: 'string' },
-  'max-tokens': { type: 'string' },
-  'bound-thinking': { type: 'string' },
-  holdout: { type: 'string' },
-  shadow: { type: 'boolean' },
-  workers: { type: 'string' },
-  'max-age-days': { type: 'string' },
-  'max-bytes': { type: 'string' },
-  'whole-store': { type: 'boolean' },
-  'grace-ms': { type: 'string' },
-  'drain-ms': { type: 'string' },
-  config: { type: 'string' },
-  demo: { type: 'boolean' },
-  quiet: { type: 'boolean' },
-} as const;
 
 export async function run(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, serveOptions);

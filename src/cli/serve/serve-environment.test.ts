@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Io } from '../io.ts';
-import { serveOptions } from './serve-command.ts';
 import { variableOf, withEnvironment } from './serve-environment.ts';
+import { serveOptions } from './serve-options.ts';
 
 function read(env: Readonly<Record<string, string>>, values: object = {}) {
   let stderr = '';
@@ -54,11 +54,11 @@ describe('variables of serve', () => {
   it('are those of the docs, one for each option', () => {
     const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `(PALIMPSEST_\w+)`\s*\| `--([\w-]+)`\s*\| `([^`]+)`/gm)];
-    const options = Object.keys(serveOptions);
-    expect(rows.map(([, variable, option]) => [variable, option])).toEqual(
-      options.map((name) => [variableOf(name), name]),
+    const options = Object.keys(serveOptions).sort();
+    expect(rows.map(([, variable, option]) => [variable, option]).sort()).toEqual(
+      options.map((name) => [variableOf(name), name]).sort(),
     );
     const examples = Object.fromEntries(rows.map(([, variable = '', , example = '']) => [variable, example]));
-    expect(Object.keys(read(examples).values).sort()).toEqual(options.sort());
+    expect(Object.keys(read(examples).values).sort()).toEqual(options);
   });
 });

@@ -20,33 +20,7 @@ import { type Retention, readRetention, retentionOf } from '../store/retention.t
 import { DEFAULT_TENANT } from '../store/stores.ts';
 import { storePath } from '../store/with-store.ts';
 import { readServeConfig } from './serve-config.ts';
-
-/** The flags of `palimpsest serve`. */
-export interface ServeFlags {
-  readonly for?: string | undefined;
-  readonly upstream?: string[] | undefined;
-  readonly port?: string | undefined;
-  readonly host?: string | undefined;
-  readonly 'allow-host'?: string[] | undefined;
-  readonly 'allow-origin'?: string[] | undefined;
-  readonly store?: string | undefined;
-  readonly policy?: string | undefined;
-  readonly prices?: string | undefined;
-  readonly 'price-file'?: string | undefined;
-  readonly 'max-tokens'?: string | undefined;
-  readonly 'bound-thinking'?: string | undefined;
-  readonly holdout?: string | undefined;
-  readonly shadow?: boolean | undefined;
-  readonly workers?: string | undefined;
-  readonly 'max-age-days'?: string | undefined;
-  readonly 'max-bytes'?: string | undefined;
-  readonly 'whole-store'?: boolean | undefined;
-  readonly 'grace-ms'?: string | undefined;
-  readonly 'drain-ms'?: string | undefined;
-  readonly config?: string | undefined;
-  readonly demo?: boolean | undefined;
-  readonly quiet?: boolean | undefined;
-}
+import type { ServeFlags } from './serve-options.ts';
 
 /** The settings of a gateway. */
 export interface ServeSettings {

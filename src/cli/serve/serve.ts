@@ -27,7 +27,8 @@ import { playDemo } from './demo.ts';
 import { startDemoUpstream } from './demo-upstream.ts';
 import { addressFor, greet, greetDemo, showSteps, warnOfMissing } from './serve-greeting.ts';
 import { createMcpMount } from './serve-mcp.ts';
-import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
+import type { ServeFlags } from './serve-options.ts';
+import { readServeSettings, type ServeSettings } from './serve-settings.ts';
 
 /** Serves until it is stopped. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {

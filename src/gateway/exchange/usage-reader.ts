@@ -9,6 +9,7 @@ import {
 import { isRecord } from '../../formats/lens.ts';
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
+import type { PromptTokens } from '../../plan/prices.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -17,15 +18,7 @@ import { isRawDeflate } from './read-body.ts';
 import { zstd } from './zstd.ts';
 
 /** The tokens of a request as the provider counted them. */
-export interface Usage {
-  /** Prompt tokens that were read from its cache. */
-  readonly cached: number;
-  /** Prompt tokens that were not read from its cache. */
-  readonly written: number;
-  /** The part of `written` that was not written to the cache. Absent if the provider does not report it. */
-  readonly uncached?: number;
-  /** The part of `written` that was cached for an hour. Absent if the provider does not report it, or wrote nothing. */
-  readonly hourWritten?: number;
+export interface Usage extends PromptTokens {
   readonly completionTokens: number;
   /** The model that answered, if the answer names it. */
   readonly model?: string;

@@ -1,5 +1,5 @@
-import type { Prices } from '../../plan/prices.ts';
-import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
+import type { Prices, PromptTokens } from '../../plan/prices.ts';
+import type { RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import type { Mutable } from '../mutable.ts';

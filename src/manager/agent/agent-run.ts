@@ -36,7 +36,7 @@ export class AgentRun<M> {
   readonly #context: AgentContext<M>;
   readonly #signal: AbortSignal;
   readonly #budget: RequestBudget<M>;
-  /** Only the first request of a task is capped. Its cut stays. Undefined: as in the session. */
+  /** The cap of the next request; undefined for that of the session. Only the first request of a task is capped: its cut stays. */
   #maxHistoryTokens: number | undefined = 0;
   #iterations = 0;
   #text = '';

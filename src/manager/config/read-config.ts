@@ -49,18 +49,14 @@ export async function loadConfig(path: string = CONFIG_FILE): Promise<Config> {
 
 async function readText(path: string): Promise<string> {
   try {
-    return decodeText(await readFile(path));
+    // Bytes that are not UTF-8 are an error: otherwise the file would be read as a text full of question marks.
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path));
   } catch (cause) {
     const why = (cause as Error).message;
     throw new PalimpsestError('NOT_FOUND', `Expected a configuration at ${path} but could not read it: ${why}`, {
       cause,
     });
   }
-}
-
-/** Throws for bytes that are not UTF-8: such a file would be read as a text full of question marks. */
-function decodeText(bytes: Uint8Array): string {
-  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
 /** One line for people. */

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConversationSummary, GatewayOptions, Receipt } from '../../../src/gateway/index.ts';
 import { listPrices } from '../../../src/money/price-book.ts';
-import { inputCost } from '../../../src/plan/prices.ts';
+import { inputCost, type PromptTokens } from '../../../src/plan/prices.ts';
 import { dollarsAt } from '../../../src/report/dollars.ts';
-import type { PromptTokens, RequestRecord } from '../../../src/report/request-record.ts';
+import type { RequestRecord } from '../../../src/report/request-record.ts';
 import { createMemoryStore } from '../../../src/store/memory-store.ts';
 import { startGateway } from '../../support/gateway/gateway.ts';
 import { anthropicMessages, type Json, marked } from '../../support/gateway/requests.ts';
