@@ -46,7 +46,7 @@ export class StdioTransport implements Transport {
       this.#isInputOver = true;
       this.#closeOnceAnswered();
     };
-    this.#output.once('error', () => void this.close());
+    for (const gone of ['error', 'close']) this.#output.once(gone, () => void this.close());
     await this.#reader.start();
   }
 
