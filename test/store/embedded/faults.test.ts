@@ -36,7 +36,9 @@ function failingStores(faults: Faults, limits: StoreLimits) {
       if (!held) return;
       const left = await openOn(afterPowerLoss(tenant), 'write', limits);
       expect(await contentOf(left)).toEqual(held);
-      expect(await left.verify()).toEqual([]);
+      // Of a write that was refused, some sectors may be there. A repair gives up those, and nothing else.
+      await left.gc({ repair: true });
+      expect([await left.verify(), await contentOf(left)]).toEqual([[], held]);
       await left.close();
     };
     // What was removed before a refusal is missing in the report of the next attempt. failure.test.ts has these.
