@@ -46,7 +46,7 @@ async function here(args: readonly string[]): Promise<{ code: number; stdout: st
 
 /** The program as it is published. */
 const built = (args: readonly string[]) =>
-  spawnSync(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], { encoding: 'utf8' });
+  spawnSync(process.execPath, [join(ROOT, 'dist/cli/main.js'), ...args], { encoding: 'utf8', maxBuffer: 1 << 26 });
 
 describe(`replay in ${availableParallelism()} workers`, () => {
   const args = (): string[] => ['replay', logs, '--compare', '--prices', 'all', '--json', '--cache-life', 'listed'];

@@ -312,7 +312,7 @@ describe('the logs', () => {
   });
 
   it.each([
-    ['an empty folder', 'empty', 'found no log: it looks for .json, .jsonl and .traj, also .gz'],
+    ['an empty folder', 'empty', 'found no log: it looks for .json, .jsonl and .traj, also .gz and .zst'],
     ['a file that is not there', 'gone.json', 'found no log'],
     ['a glob that matches nothing', '*.jsonl', 'found no log'],
     [

@@ -22,7 +22,7 @@ Usage: palimpsest replay <files, folders or globs…> [options]
 Reads the logs of Claude Code, Codex CLI, OpenCode, Gemini CLI, Qwen Code,
 Copilot CLI, Cursor, Droid, Amp, SWE-agent, mini-swe-agent, OpenHands, pi,
 goose, Cline, tau-bench and Harbor (ATIF), and plain message lists (.json,
-.jsonl, .traj, also .gz); - is standard input. Nothing is sent anywhere.
+.jsonl, .traj, also .gz, .zst); - is standard input. Nothing is sent anywhere.
 
 Options:
   --policy <policy>    repeatable: none, optimum, break-even,
@@ -108,7 +108,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
 function whyNone({ skipped }: ReplayResult, leastTurns: number): string {
   if (skipped.length > 0 && skipped.every(({ reason }) => NOT_THERE.includes(reason))) return 'found no log';
   if (leastTurns > 0) return `found no run of ${leastTurns} turns or more (--least-turns)`;
-  if (skipped.length === 0) return 'found no log: it looks for .json, .jsonl and .traj, also .gz';
+  if (skipped.length === 0) return 'found no log: it looks for .json, .jsonl and .traj, also .gz and .zst';
   return 'found no run of an agent in a format that it knows (palimpsest replay --help lists them)';
 }
 

@@ -28,6 +28,7 @@ class Conversations implements Session {
   readonly #sidechains = new Map<string, Conversation>();
   readonly #roots = new Map<string, string>();
   #runs = 0;
+  #session: string | undefined;
 
   constructor(others: OtherSessions) {
     this.#others = others;
@@ -35,6 +36,7 @@ class Conversations implements Session {
   }
 
   *add(record: Fields): Generator<Draft> {
+    yield* this.#changeSession(record);
     const conversation = this.#conversationOf(record);
     if (conversation === this.#main && conversation.isNextReply(record)) yield* this.#endSidechains();
     if (isCompaction(record)) yield* conversation.compact(record);
@@ -47,6 +49,17 @@ class Conversations implements Session {
     yield* this.#main.cut();
     yield* this.#endSidechains();
     for (const conversation of this.#agents.values()) yield* conversation.cut();
+  }
+
+  /** Several outputs of the program can follow each other in one file. */
+  *#changeSession({ type, subtype, session_id }: Fields): Generator<Draft> {
+    if (type !== 'system' || subtype !== 'init' || typeof session_id !== 'string') return;
+    if (this.#session !== undefined && this.#session !== session_id) {
+      yield* this.end();
+      this.#main.run = undefined;
+      this.#agents.clear();
+    }
+    this.#session = session_id;
   }
 
   #conversationOf(record: Fields): Conversation {

@@ -11,7 +11,8 @@ export const codex = sessionReader({
   format: 'codex',
   matches: (record) =>
     isEnvelope(record) || isOldHeader(record) || isExecEvent(record) || record.record_type === 'state',
-  begin: () => new Rollout(),
+  begin: (run) => new Rollout(run),
+  idOf: ({ type, thread_id }) => (type === 'thread.started' ? asString(thread_id) : undefined),
 });
 
 const ENVELOPES = new Set([
@@ -31,8 +32,8 @@ const isOldHeader = ({ id, timestamp, instructions }: Fields): boolean =>
   typeof id === 'string' && typeof timestamp === 'string' && instructions !== undefined;
 
 class Rollout implements Session {
-  readonly #transcript = new Transcript();
-  readonly #stream = new ExecStream(this.#transcript);
+  readonly #transcript: Transcript;
+  readonly #stream: ExecStream;
   /** The prompts of this context, each with what there was before it: a rollback removes the last of them. */
   #prompts: { readonly messages: number; readonly userTexts: number }[] = [];
   #isInherited: (record: Fields) => boolean = () => false;
@@ -48,6 +49,11 @@ class Rollout implements Session {
   #userTexts: string[] = [];
   #model: string | undefined;
   #totalTokens = 0;
+
+  constructor(run: number) {
+    this.#transcript = new Transcript(run);
+    this.#stream = new ExecStream(this.#transcript);
+  }
 
   *add(record: Fields): Generator<Draft> {
     const time = timeOf(record.timestamp);

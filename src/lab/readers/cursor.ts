@@ -9,7 +9,8 @@ import { fieldsOf } from './usage.ts';
 export const cursor = sessionReader({
   format: 'cursor',
   matches: (record) => typeof record.session_id === 'string' && (isInit(record) || isCall(record)),
-  begin: () => new CursorRun(),
+  begin: (run) => new CursorRun(run),
+  idOf: (record) => (isInit(record) ? asString(record.session_id) : undefined),
 });
 
 /** That of Claude Code lists the tools. */
@@ -19,11 +20,16 @@ const isInit = ({ type, subtype, permissionMode, tools }: Fields): boolean =>
 const isCall = ({ type, tool_call }: Fields): boolean => type === 'tool_call' && isRecord(tool_call);
 
 class CursorRun implements Session {
-  readonly #transcript = new Transcript();
-  readonly #replies = new StreamedReplies(this.#transcript);
+  readonly #transcript: Transcript;
+  readonly #replies: StreamedReplies;
   /** The pieces of the open text, without thinking: the agent writes them again as a whole. */
   #pieces = '';
   #model: string | undefined;
+
+  constructor(run: number) {
+    this.#transcript = new Transcript(run);
+    this.#replies = new StreamedReplies(this.#transcript);
+  }
 
   add(line: Fields): Draft[] {
     const { type, subtype, message } = line;

@@ -10,7 +10,8 @@ export const droid = sessionReader({
   format: 'droid',
   matches: (record) =>
     isExecEvent(record) || isInit(record) || (record.type === 'session_start' && typeof record.id === 'string'),
-  begin: () => new DroidSession(),
+  begin: (run) => new DroidSession(run),
+  idOf: (record) => (isInit(record) ? asString(record.session_id ?? record.sessionId) : undefined),
 });
 
 interface Line {
@@ -20,10 +21,15 @@ interface Line {
 }
 
 class DroidSession implements Session {
-  readonly #transcript = new Transcript();
-  readonly #stream = new ExecStream(this.#transcript);
+  readonly #transcript: Transcript;
+  readonly #stream: ExecStream;
   /** The lines of this context: going back keeps the first of them, a compaction can keep the last. */
   #lines: Line[] = [];
+
+  constructor(run: number) {
+    this.#transcript = new Transcript(run);
+    this.#stream = new ExecStream(this.#transcript);
+  }
 
   *add(line: Fields): Generator<Draft> {
     if (isExecEvent(line)) return this.#stream.add(line);

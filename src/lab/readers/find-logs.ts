@@ -31,7 +31,7 @@ const exists = (path: string): Promise<boolean> =>
     () => false,
   );
 
-const LOG_NAME = /\.(jsonl?|traj)(\.gz)?$/;
+const LOG_NAME = /\.(jsonl?|traj)(\.gz|\.zst)?$/;
 
 async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
   try {

@@ -22,22 +22,32 @@ export interface SessionLog {
   matches(record: Fields): boolean;
   /** Begins a run: of one object, or of separate records. */
   begin(run: number, whole?: Fields, file?: string): Session;
+  /** The id of the run that a record begins: several outputs of an agent can follow each other in one file. */
+  idOf?(record: Fields): string | undefined;
   /** The records of an object that is a whole run. */
   partsOf?(record: Fields, file?: string): readonly Fields[] | undefined;
 }
 
 /** A reader of files that hold whole runs, or the records of one run, one by one. */
-export function sessionReader({ format, matches, begin, partsOf = () => undefined }: SessionLog): LogReader {
+export function sessionReader({ format, matches, begin, ...log }: SessionLog): LogReader {
+  const { partsOf = () => undefined, idOf = () => undefined } = log;
   return {
     format,
     matches,
     async *read(records, file) {
       let run = 0;
       let loose: Session | undefined;
+      let id: string | undefined;
       for await (const record of records) {
         const parts = partsOf(record, file);
         if (parts) yield* readAll(begin(run++, record, file), parts);
         else {
+          const next = idOf(record) ?? id;
+          if (id !== undefined && next !== id && loose) {
+            yield* loose.end();
+            loose = undefined;
+          }
+          id = next;
           loose ??= begin(run++, undefined, file);
           yield* loose.add(record);
         }

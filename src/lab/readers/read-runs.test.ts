@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import zlib, { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { logFolder } from '../../../test/support/logs/log-folder.ts';
 import { sampleLogs } from '../../../test/support/logs/logs.ts';
@@ -55,6 +55,17 @@ describe('readLog', () => {
     await expect(contextsOf('{}', { format: 'cobol' as 'codex' })).rejects.toThrow(
       /one of qwen-code, cursor, droid, claude-code, .* found 'cobol'/,
     );
+  });
+
+  it('reads what is compressed with zstd, or says which Node can', async () => {
+    const text = JSON.stringify([{ role: 'assistant', content: 'Hello.' }]);
+    const { zstdCompressSync } = zlib as { zstdCompressSync?: (text: string) => Buffer };
+    const zipped = zstdCompressSync?.(text) ?? Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0]);
+    const read = contextsOf(zipped).then(
+      (contexts) => contexts[0]?.messages[0]?.content,
+      (error) => error.message,
+    );
+    expect(await read).toContain(zstdCompressSync ? 'Hello.' : 'zstd, which needs Node 22.15 or newer');
   });
 
   it('keeps what it read of a zip that ends too early', async () => {

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { pipeline } from 'node:stream';
-import { createGunzip } from 'node:zlib';
+import { pipeline, type Transform } from 'node:stream';
+import zlib, { createGunzip } from 'node:zlib';
 import { PalimpsestError } from '../../errors.ts';
 import { type Fields, JsonValues } from './json-values.ts';
 
@@ -38,16 +38,25 @@ export async function* readRecords(
 /** Looks at the first bytes without losing them: a pipe cannot be read twice. */
 async function openText(source: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
   const chunks = source[Symbol.asyncIterator]();
-  const begin = await firstBytes(chunks, GZIP.length);
+  const begin = await firstBytes(chunks, ZSTD.length);
   const whole = joined(begin, chunks);
-  if (!GZIP.equals(begin.subarray(0, GZIP.length))) return whole;
-  const unzipped = createGunzip({ chunkSize: 1 << 18 });
+  const isZstd = begin.subarray(0, ZSTD.length).equals(ZSTD);
+  if (isZstd && !createZstdDecompress) {
+    await chunks.return?.();
+    throw new Error('it is compressed with zstd, which needs Node 22.15 or newer');
+  }
+  if (!isZstd && !begin.subarray(0, GZIP.length).equals(GZIP)) return whole;
+  const unzipped = isZstd && createZstdDecompress ? createZstdDecompress() : createGunzip({ chunkSize: 1 << 18 });
   // Errors reach the reader of the unzipped stream.
   pipeline(whole, unzipped, () => {});
   return unzipped;
 }
 
 const GZIP = Buffer.from([0x1f, 0x8b]);
+const ZSTD = Buffer.from([0x28, 0xb5, 0x2f, 0xfd]);
+
+/** Codex compresses old sessions with zstd, which Node has since 22.15. */
+const { createZstdDecompress } = zlib as { createZstdDecompress?: () => Transform };
 
 /** Reads at least this many bytes, if there are as many. */
 async function firstBytes(chunks: AsyncIterator<Uint8Array>, least: number): Promise<Buffer> {

@@ -75,5 +75,18 @@ export function cursorLogs(): SampleLog[] {
         ],
       ],
     },
+    {
+      name: 'Cursor: two outputs, one after the other',
+      format: 'cursor',
+      isLines: true,
+      text: lines(
+        line('system', { subtype: 'init', cwd: '/', model: 'm', permissionMode: 'default' }),
+        says('assistant', 'One.'),
+        line('system', { subtype: 'init', cwd: '/', model: 'm', permissionMode: 'default', session_id: 's2' }),
+        says('assistant', 'Two.'),
+      ),
+      runs: [0, 1],
+      contexts: [['assistant: One.'], ['assistant: Two.']],
+    },
   ];
 }

@@ -53,6 +53,19 @@ export function droidLogs(): SampleLog[] {
       ),
       contexts: [['user: Fix it.', 'assistant: I look. Read c1 {"path":"a"}', 'tool c1 Read: one', 'assistant: Done.']],
     },
+    {
+      name: 'Droid: two outputs of exec, one after the other',
+      format: 'droid',
+      isLines: true,
+      text: lines(
+        { type: 'system', subtype: 'init', session_id: 's', cwd: '/', tools: ['Read'], model: 'm' },
+        event('message', { role: 'assistant', id: 'm1', text: 'One.' }),
+        { type: 'system', subtype: 'init', session_id: 's2', cwd: '/', tools: ['Read'], model: 'm' },
+        event('message', { role: 'assistant', id: 'm2', text: 'Two.' }),
+      ),
+      runs: [0, 1],
+      contexts: [['assistant: One.'], ['assistant: Two.']],
+    },
   ];
 }
 
