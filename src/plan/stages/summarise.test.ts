@@ -274,7 +274,9 @@ describe('summarise', () => {
     expect(texts({ kind: 'summarise' }, tagged)).toContain('Third?');
     expect(texts({ kind: 'summarise', takesQuestion: 'tagged' }, tagged)).not.toContain('Third?');
     const untagged = [...list.slice(0, 5), ...list.slice(6)];
-    expect(texts({ kind: 'summarise', takesQuestion: 'other' }, untagged)).toEqual(untagged.map(({ content }) => content));
+    expect(texts({ kind: 'summarise', takesQuestion: 'other' }, untagged)).toEqual(
+      untagged.map(({ content }) => content),
+    );
     const partly = [...tagged.slice(0, 6), user('And now?'), ...tagged.slice(6)];
     expect(texts({ kind: 'summarise', takesQuestion: 'tagged' }, partly)).toEqual(
       expect.arrayContaining(['Third?', 'And now?']),
