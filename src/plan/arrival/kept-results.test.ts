@@ -112,6 +112,10 @@ describe('keptResults', () => {
     expect(keptIn(turn('write_file', call, 'written'), read('src/a.ts', again))).toEqual([
       [JSON.stringify(call), again],
     ]);
+    const more = `${again}\n// and more`;
+    expect(keptIn(turn('write_file', call, 'written'), read('src/a.ts', again), read('src/b.ts', more))).toEqual([
+      [JSON.stringify(call), more],
+    ]);
   });
 
   it('are never words of the user or of the model', () => {

@@ -31,8 +31,10 @@ export function keptResults<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
       const references = readReferences(text);
       if (references.length > 0 && isWritten(text, lines, above)) {
         const targets = references.map((reference) => segments[lines.find(reference) ?? -1] ?? -1);
-        const group = new Set(targets.flatMap((target) => [target, ...(groups.get(target) ?? [])]));
-        for (const member of group) kept.set(member, segment);
+        // Results that show an argument of the same call do not leave together.
+        const results = targets.filter((target) => ledger.results[target]);
+        const group = new Set(results.flatMap((target) => [target, ...(groups.get(target) ?? [])]));
+        for (const shown of [...targets, ...group]) kept.set(shown, segment);
         group.add(segment);
         for (const member of group) groups.set(member, group);
       }
