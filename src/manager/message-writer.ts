@@ -19,10 +19,11 @@ export interface MessageWriter<M> {
  * name. `option` is named in the error for a name that has no writer.
  */
 export function messageWriter<M>(
-  given: Format<M> | FormatName | undefined,
+  given: Format<M> | FormatName = 'chat',
   option = 'the option format',
 ): MessageWriter<M> {
-  const name = typeof given === 'object' ? given.name : (given ?? 'chat');
+  // A caller without types may pass null.
+  const name = typeof given === 'object' ? given?.name : given;
   if (!Object.hasOwn(WRITERS, name))
     throw badOption(option, `one of ${Object.keys(WRITERS).join(', ')}, or a format object with such a name`, name);
   const format = typeof given === 'object' ? given : (formats[name] as unknown as Format<M>);

@@ -64,7 +64,8 @@ const RULES = { enabled: flag, format: formatRule, ...GRADUATED_RULES };
 /** Mask, then summarise if that is enough, then truncate: the newest turns stay whole as long as they fit. */
 const STAGES: readonly Stage[] = [
   MASK_OUTSIDE,
-  { kind: 'summarise', onlyIfEnough: true, takesQuestion: true },
+  { kind: 'summarise', onlyIfEnough: true, takesQuestion: 'tagged' },
+  { kind: 'summarise', onlyIfEnough: true, takesQuestion: 'other' },
   { kind: 'drop', what: 'turns' },
   { kind: 'clip', what: 'results', to: 'max' },
   { kind: 'drop', what: 'messages' },

@@ -110,8 +110,8 @@ export class Planner<M> {
   readonly #epochs: readonly EpochRecord[];
   readonly #create: (viewed?: Viewed<M>) => Parts<M>;
   #mayStartAgain: boolean;
-  /** For each result, the segment of a later result that refers to it: it was not masked before that one came. */
-  #keptTargets: ReadonlyMap<number, number> = new Map();
+  /** For each result, the segment of a later result that shows that it was not masked before: see `keptResults`. */
+  #keptResults: ReadonlyMap<number, number> = new Map();
   #progress: Progress;
   /** The state before the next request, if that request was already decided. */
   #undecided: Progress | undefined;
@@ -181,16 +181,16 @@ export class Planner<M> {
 
   /**
    * Decides again from the first message on, if a fed-back history shows that a result was not masked so early: a later result refers to
-   * it. In such a history newer results are small from the start, so masking seems to pay sooner.
+   * it, or to one that it leaves together with. In such a history newer results are small from the start, so masking seems to pay sooner.
    */
   #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
     arrivals.isContradicted = false;
     const { messages, results } = this.#ledger;
     // Also if its turn is left out by now.
     const wasFitted = results.some((result) => result?.masked && result.why === undefined);
-    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptTargets() : this.#keptTargets;
-    if (kept.size === 0 || kept.size === this.#keptTargets.size) return;
-    this.#keptTargets = kept;
+    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptResults() : this.#keptResults;
+    if ([...kept].every(([segment, later]) => this.#keptResults.get(segment) === later)) return;
+    this.#keptResults = kept;
     ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
     this.#progress = noProgress(this.#policy);
     this.#undecided = undefined;
@@ -384,9 +384,9 @@ export class Planner<M> {
     }
   }
 
-  /** Whether a later result refers to this one. */
+  /** Whether a result that is still to come shows that this one was whole. */
   #isKept(segment: number): boolean {
-    const referrer = this.#keptTargets.get(segment);
+    const referrer = this.#keptResults.get(segment);
     return referrer !== undefined && referrer >= this.#ledger.startOf(this.#ledger.messages.length);
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPlanner, type FitOptions, fit, PalimpsestError, parsePolicy } from '../../src/index.ts';
+import { breakEven, createPlanner, type FitOptions, fit, PalimpsestError, parsePolicy } from '../../src/index.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { flat, formatNames, type Story, type StoryCall, write } from '../support/histories.ts';
 
@@ -219,6 +219,31 @@ it('a result was whole when a later one was sent also if the last request leaves
   for (const messages of [written.head, ...written.turns])
     fedBack = fit(structuredClone([...fedBack, ...messages]), given).messages;
   expect(fedBack).toEqual(fit(flat(written), given).messages);
+});
+
+it('a referrer that was whole when a later one was sent is masked no earlier', () => {
+  const again = '1: src/index.ts alpha\n'.repeat(12);
+  const outputs = [again, '', '', again, '0: src/index.ts alpha\n'.repeat(5), '', again, '', ''];
+  const turns = outputs.map((text, n): Story['turns'][number] => ({
+    says: 'ok',
+    thinks: 'no',
+    calls: [
+      { tool: n === 0 ? 'grep' : 'read_file', args: { path: 'src/a.ts' }, text, isError: false, shape: 'string' },
+    ],
+    user: undefined,
+    steersEarly: false,
+  }));
+  const written = write({ system: undefined, task: 'Fix it.', greets: false, turns }, 'openai-chat');
+  // The target stays, and with it all that refer to it.
+  const own = { keepTools: ['grep'], placeholder: '[gone]', clean: false, minTokens: 10 };
+  const prices = { read: 0.1, write: 1.25 };
+  const given = { policy: breakEven({ prices, window: 2, threshold: 0.1, maxLoss: 10, ...own }) };
+  const whole = fit(flat(written), given).messages;
+  expect(JSON.stringify(whole).match(/: same as /g)).toHaveLength(2);
+  for (const count of written.turns.keys()) {
+    const first = fit(flat({ ...written, turns: written.turns.slice(0, count) }), given).messages;
+    expect(fit([...first, ...written.turns.slice(count).flat()], given).messages).toEqual(whole);
+  }
 });
 
 describe.each(formatNames)('a conversation full of references on %s', (format) => {

@@ -1,3 +1,7 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import {
   createPlanner,
   dropOldestTurns,
@@ -15,10 +19,15 @@ import {
   ContextManager,
   createMemorySession,
   extractCarryover,
+  type Model,
+  openSession,
   renderWithBudget,
+  runAgent,
+  type Session,
   trimMessages,
 } from '../../src/manager/index.ts';
 import { createMemoryStore } from '../../src/store/index.ts';
+import type { Numbered } from './edits-between.ts';
 
 /** What a door answers. */
 export interface Passed {
@@ -129,6 +138,55 @@ export const doors: readonly Door[] = [
     },
   },
   {
+    name: 'openSession',
+    option: 'maxHistoryTokens',
+    isForHistory: true,
+    shortensWords: true,
+    takesTurnsApart: true,
+    takesNoList: true,
+    async call(messages, options) {
+      const directory = await mkdtemp(join(tmpdir(), 'palimpsest-doors-'));
+      const place = { policy: slidingWindow({ turns: 3 }), directory, id: 'one', openCalls: 'keep' };
+      const { maxHistoryTokens, ...settings } = withDefaults(place, options) ?? {};
+      // The second process reads from the disk what the first one was told.
+      const half = Math.ceil(messages.length / 2);
+      const open = () => openSession<object>(isObject(options) ? settings : options);
+      let session: Session<object> | undefined;
+      try {
+        session = await open();
+        await session.add(...messages.slice(0, half));
+        await session.close();
+        session = await open();
+        await session.add(...messages.slice(half));
+        const { messages: sent, ...rest } = await session.render({ maxHistoryTokens });
+        return { ...rest, messages: sent.map((message) => sharedWith(messages[serialOf(message)], message) as object) };
+      } finally {
+        await session?.close();
+        await rm(directory, { recursive: true, force: true });
+      }
+    },
+  },
+  {
+    name: 'runAgent',
+    option: 'maxHistoryTokens',
+    isForHistory: true,
+    shortensWords: true,
+    takesTurnsApart: true,
+    takesNoCounter: true,
+    takesNoList: true,
+    async call(messages, options) {
+      const { format, ...settings } = withDefaults({ policy: slidingWindow({ turns: 3 }) }, options) ?? {};
+      const requests: (readonly object[])[] = [];
+      const answer: Model<object> = async (request) => {
+        requests.push(request.messages);
+        return { messages: [], calls: [], text: 'Done.' };
+      };
+      const model = Object.assign(answer, { format });
+      await runAgent(isObject(options) ? { ...settings, model, task: messages } : options);
+      return { messages: requests[0] ?? [] };
+    },
+  },
+  {
     name: 'ContextManager',
     option: 'contextLimit',
     isUnlimited: true,
@@ -160,6 +218,17 @@ const isObject = (value: unknown): value is object =>
 /** Bad options are passed on as they are. */
 const withDefaults = (defaults: object, options: Anything): Anything =>
   isObject(options) ? { ...defaults, ...options } : options;
+
+const serialOf = (message: object): number => (message as Partial<Numbered>).serial ?? -1;
+
+/** A value that was read from the disk, with the parts that did not change as the very objects that came in. */
+function sharedWith(given: unknown, read: unknown): unknown {
+  if (isDeepStrictEqual(given, read)) return given;
+  if (Array.isArray(given) && Array.isArray(read)) return read.map((part, i) => sharedWith(given[i], part));
+  if (!isObject(given) || !isObject(read)) return read;
+  const parts = Object.entries(read).map(([name, part]) => [name, sharedWith(given[name as keyof object], part)]);
+  return Object.fromEntries(parts);
+}
 
 /** The size of a list in the unit of a door's budget. */
 export function sizeFor({ measure, isForHistory }: Door, messages: readonly object[], format: FormatName): number {

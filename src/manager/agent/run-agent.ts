@@ -210,7 +210,8 @@ function prepare<M>(options: AgentOptions<M>) {
   const { model } = options;
   if (typeof model !== 'function') throw badOption('runAgent option model', 'a function', model);
   const toolbox = createToolbox(options.tools ?? []);
-  const spoken = messageWriter(model.format ?? options.context?.format, 'the format of the model').format.name;
+  const format = model.format === undefined ? options.context?.format : model.format;
+  const spoken = messageWriter(format, 'the format of the model').format.name;
   for (const name of ['policy', 'arrival', 'summarize'] as const)
     if (options.context && options[name] !== undefined)
       throw badOption(

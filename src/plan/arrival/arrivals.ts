@@ -7,7 +7,7 @@ import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { cleanResult } from './clean.ts';
-import { keptTargets } from './kept-targets.ts';
+import { keptResults } from './kept-results.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
@@ -77,7 +77,10 @@ export class Arrivals<M> {
   readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
-  /** Whether a result has a reference to one that was masked here: that one may not have been masked when the result was sent. */
+  /**
+   * Whether a result came with a reference to one that was masked here, or that others which were masked here leave together with: they may
+   * not have been masked when the result was sent.
+   */
   isContradicted = false;
   /** Results that this request has changed. The request may be undone. */
   readonly #changedNow = new Set<Result>();
@@ -147,9 +150,9 @@ export class Arrivals<M> {
     return isChanged;
   }
 
-  /** Results that cannot have been masked before the result in that segment came: see `keptTargets`. */
-  keptTargets(): ReadonlyMap<number, number> {
-    return keptTargets(this.#ledger);
+  /** Results that cannot have been masked before the result in that segment came: see `keptResults`. */
+  keptResults(): ReadonlyMap<number, number> {
+    return keptResults(this.#ledger);
   }
 
   /** The referrers that this request may have made wrong, oldest first. */
@@ -297,6 +300,7 @@ export class Arrivals<M> {
     if (wrong.some((target) => this.#sent[target.id]?.result?.why === 'mask')) this.isContradicted = true;
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
+    if (result.why === undefined && results.some((target) => this.#groups.hasLost(target))) this.isContradicted = true;
     this.#groups.link(result, results);
     if (!this.#ledger.hasNewReferences) this.#ledger.referred = result.row;
   }

@@ -53,6 +53,20 @@ describe('results that refer to each other', () => {
     expect([...groups.referrersOf(a)]).toEqual([b]);
   });
 
+  it('know that one of them was masked', () => {
+    const groups = new ReferenceGroups();
+    const [a, b, c, d, e] = [result(1), result(2), result(3), result(4), result(5)];
+    groups.link(b, [a]);
+    groups.link(c, [a]);
+    groups.link(e, [d]);
+    // Made smaller again, not masked.
+    groups.unlink(e);
+    Object.assign(b, { masked: true });
+    groups.unlink(b);
+    groups.mend();
+    expect([a, c, d].map((each) => groups.hasLost(each))).toEqual([true, true, false]);
+  });
+
   it('are one group again where a target is as it was', () => {
     const groups = new ReferenceGroups();
     const [a, b] = [result(1), result(2)];

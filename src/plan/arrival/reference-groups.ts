@@ -9,6 +9,8 @@ export class ReferenceGroups {
   readonly #broken = new Set<Group>();
   /** Results that refer to one that has changed, or changed back. */
   readonly #loose = new Set<Result>();
+  /** Results that are still whole though others of their group were masked. */
+  readonly #parted = new Set<Result>();
 
   link(referrer: Result, targets: readonly Result[]): void {
     referrer.refersTo = [...new Set(targets.flatMap((target) => [target, ...target.refersTo]))];
@@ -24,6 +26,11 @@ export class ReferenceGroups {
     return this.#referrers.get(target) ?? [];
   }
 
+  /** Whether others of the group that this result is in, or was in, were masked. */
+  hasLost(result: Result): boolean {
+    return this.#parted.has(result);
+  }
+
   /** Call it when a result has changed. `mend` must be called afterwards. */
   unlink(result: Result): void {
     for (const target of result.refersTo) this.#referrers.get(target)?.delete(result);
@@ -31,6 +38,7 @@ export class ReferenceGroups {
     for (const referrer of this.referrersOf(result)) this.#loose.add(referrer);
     if (!result.group) return;
     result.group.delete(result);
+    if (result.masked) for (const member of result.group.members) this.#parted.add(member);
     this.#broken.add(result.group);
     result.group = undefined;
   }

@@ -4,7 +4,7 @@ import { chat } from '../../formats/index.ts';
 import { type ChatMessage, fit, handleOf, never } from '../../index.ts';
 import { arrivalLimits } from '../../limits.ts';
 import { Ledger } from '../ledger/ledger.ts';
-import { keptTargets } from './kept-targets.ts';
+import { keptResults } from './kept-results.ts';
 
 const lines = (name: string): string =>
   range(1, 40)
@@ -18,14 +18,14 @@ const read = (path: string, output: string): ChatMessage[] => turn('read_file', 
 const reference = (label: string, to = 40, unit = ''): string =>
   `[output lines 1–${to}: same as ${unit}lines 1–${to} of ${label} above]`;
 
-/** The texts that are kept, each with the last result that refers to it. */
+/** The texts that are kept, each with the last result that shows it. */
 function keptIn(...turns: readonly (readonly ChatMessage[])[]): (readonly [target: string, referrer: string])[] {
   const ledger = Ledger.of([user('Fix it.'), ...turns.flat()], chat);
   const textOf = (segment: number): string => ledger.segments[segment]?.text ?? `no segment ${segment}`;
-  return [...keptTargets(ledger)].map(([target, referrer]) => [textOf(target), textOf(referrer)]);
+  return [...keptResults(ledger)].map(([target, referrer]) => [textOf(target), textOf(referrer)]);
 }
 
-describe('keptTargets', () => {
+describe('keptResults', () => {
   it('are the results that a later result refers to', () => {
     const again = reference('the last read_file src/a.ts');
     expect(keptIn(read('src/a.ts', A), read('src/b.ts', lines('b')), read('src/a.ts', again))).toEqual([[A, again]]);
@@ -38,7 +38,30 @@ describe('keptTargets', () => {
   it('have the last result that refers to them', () => {
     const second = reference('the last read_file src/a.ts');
     const third = `${reference('the 2nd last read_file src/a.ts')}\n// and more`;
-    expect(keptIn(read('src/a.ts', A), read('src/a.ts', second), read('src/a.ts', third))).toEqual([[A, third]]);
+    expect(keptIn(read('src/a.ts', A), read('src/a.ts', second), read('src/a.ts', third))).toEqual([
+      [A, third],
+      [second, third],
+    ]);
+  });
+
+  it('are also those that leave together with one that it refers to', () => {
+    const [b, cat] = [lines('b'), { command: 'cat' }];
+    const [ofA, ofB] = [reference('the last read_file src/a.ts'), reference('the last read_file src/b.ts')];
+    const ofBoth = `${ofB}\n${ofA.replace('1–40:', '41–80:')}`;
+    const own = [read('src/c.ts', lines('c')), turn('bash', cat, reference('the last read_file src/c.ts'))];
+    const reads = [read('src/a.ts', A), read('src/b.ts', b), turn('bash', cat, ofBoth)];
+    const last = `${ofA}\n// and more`;
+    expect(keptIn(...reads, turn('bash', cat, last), ...own)).toEqual([
+      [b, last],
+      [A, last],
+      [ofBoth, last],
+      [lines('c'), reference('the last read_file src/c.ts')],
+    ]);
+    expect(keptIn(...reads, turn('bash', cat, ofB))).toEqual([
+      [b, ofB],
+      [A, ofB],
+      [ofBoth, ofB],
+    ]);
   });
 
   it('are all texts that one result refers to', () => {
@@ -88,6 +111,10 @@ describe('keptTargets', () => {
     const again = reference('your last call of write_file src/a.ts', 40, 'content ');
     expect(keptIn(turn('write_file', call, 'written'), read('src/a.ts', again))).toEqual([
       [JSON.stringify(call), again],
+    ]);
+    const more = `${again}\n// and more`;
+    expect(keptIn(turn('write_file', call, 'written'), read('src/a.ts', again), read('src/b.ts', more))).toEqual([
+      [JSON.stringify(call), more],
     ]);
   });
 

@@ -9,15 +9,17 @@ import { hasLines, resolveReferences, type Visible } from './resolve-references.
 import { isShortenedShellOutput } from './shell-output.ts';
 
 /**
- * Results that a later result refers to, in messages as they were sent: the segment of each, and that of the last result that refers to it.
- * None of them can have been masked before that result came.
+ * Results that a later result refers to, and those that leave together with them, in messages as they were sent: the segment of each, and
+ * that of the last such later result. None of them can have been masked before that one came: they are whole, so they were whole then.
  */
-export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
+export function keptResults<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
   const lines = new VisibleLines();
   const above: Visible[] = [];
   /** The segment of each text above. */
   const segments: number[] = [];
   const kept = new Map<number, number>();
+  /** For each segment, those of the results that refer to each other, directly or through others. */
+  const groups = new Map<number, Set<number>>();
   const add = (segment: number, text: string, about: About): void => {
     lines.add(above.length, text.length > arrivalLimits.resultChars ? '' : text, about);
     above.push({ text, about });
@@ -27,8 +29,15 @@ export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
     const result = ledger.results[segment];
     if (result) {
       const references = readReferences(text);
-      if (references.length > 0 && isWritten(text, lines, above))
-        for (const reference of references) kept.set(segments[lines.find(reference) ?? -1] ?? -1, segment);
+      if (references.length > 0 && isWritten(text, lines, above)) {
+        const targets = references.map((reference) => segments[lines.find(reference) ?? -1] ?? -1);
+        // Results that show an argument of the same call do not leave together.
+        const results = targets.filter((target) => ledger.results[target]);
+        const group = new Set(results.flatMap((target) => [target, ...(groups.get(target) ?? [])]));
+        for (const shown of [...targets, ...group]) kept.set(shown, segment);
+        group.add(segment);
+        for (const member of group) groups.set(member, group);
+      }
       add(segment, text, { kind: 'result', tool, subject: readCall(result.args).subject });
     } else if (kind === 'action') {
       const { subject, texts } = readCall(text);
