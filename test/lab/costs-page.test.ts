@@ -5,7 +5,7 @@ import { ensureBuilt } from '../support/modules.ts';
 
 it.skipIf(!hasCorpus)(
   'docs/what-masking-costs.md has the figures that the lab finds on the corpus (skipped without ../shared/corpus)',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async () => {
     await ensureBuilt();
     // With a larger young generation the replays take a tenth less time: nearly all that they make is short-lived.
