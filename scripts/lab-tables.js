@@ -26,8 +26,8 @@ export async function writeTables(file, script, makeTables) {
 
 /** As the formatter writes it, so that both agree. */
 function format(file, input) {
-  const args = ['biome', 'format', `--stdin-file-path=${file}`];
-  return execFileSync('npx', args, { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] });
+  const args = ['format', `--stdin-file-path=${file}`];
+  return execFileSync('node_modules/.bin/biome', args, { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] });
 }
 
 /** The runs of the folder under each policy and price list. */

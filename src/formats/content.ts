@@ -10,8 +10,10 @@ export type Place = Pick<Segment, 'turn' | 'message' | 'path'>;
 export function newSegment(kind: Kind, place: Place, { text, media }: Content, about: About = NOTHING): Segment {
   const { callId, tool, isError, bound, signed, tags } = about;
   const { turn, message, path } = place;
-  const plain = { kind, turn, message, path, text, callId, tool };
-  return media || isError || bound || signed || tags ? { ...plain, isError, media, bound, signed, tags } : plain;
+  // Written out twice: in Node 20 a field behind a spread (`{ ...plain, isError }`) takes as long as 20 plain ones.
+  return media || isError || bound || signed || tags
+    ? { kind, turn, message, path, text, callId, tool, isError, media, bound, signed, tags }
+    : { kind, turn, message, path, text, callId, tool };
 }
 
 type About = Omit<Segment, keyof Place | keyof Content | 'kind'>;

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import { join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAst } from 'vitest/node';
+import { underLock } from './process-lock.ts';
 
 /** The repository. */
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -337,30 +338,14 @@ export function typeCheck(
 
 /** Builds `dist/` if it is missing or older than `src/` and `web/`. Test files run side by side: one builds, the others wait. */
 export async function ensureBuilt(): Promise<void> {
-  const lock = join(cacheFolder('.'), 'build.lock');
-  while (!take(lock)) await new Promise((resolve) => setTimeout(resolve, 50));
-  try {
+  await underLock(join(cacheFolder('.'), 'build.pid'), () => {
     if (isBuilt()) return;
     const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/build.js'], {
       cwd: ROOT,
       encoding: 'utf8',
     });
     if (status !== 0) throw new Error(`node scripts/build.js failed:\n${stdout}${stderr}`);
-  } finally {
-    rmSync(lock, { recursive: true });
-  }
-}
-
-/** A folder can be made only once. One that a killed process left behind is older than any build takes. */
-function take(lock: string): boolean {
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch {
-    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > 60_000) rmSync(lock, { recursive: true, force: true });
-    return false;
-  }
+  });
 }
 
 function isBuilt(): boolean {

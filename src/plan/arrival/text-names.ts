@@ -22,7 +22,8 @@ export class TextNames {
     const about = this.#abouts[id];
     if (!about) return;
     const named = this.likeText(id) as number[];
-    named.splice(named.lastIndexOf(id), 1);
+    // The oldest texts are left out first.
+    named.splice(named.indexOf(id), 1);
     if (named.length === 0) this.#named.delete(nameOf(about));
     this.#abouts[id] = undefined;
   }

@@ -1,11 +1,10 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventsOf, openChat, temporaryFolders } from '../../support/manager/sessions.ts';
-import { ensureBuilt, ROOT } from '../../support/modules.ts';
+import { ensureBuilt } from '../../support/modules.ts';
+import { WriterProcess } from '../../support/writer-process.ts';
 
 const freshFolder = temporaryFolders();
 beforeAll(ensureBuilt, 120_000);
@@ -16,53 +15,15 @@ afterEach(() => {
 });
 
 /** A process that adds messages to a session until it is ended. */
-class Writer {
-  readonly #process: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  #output = '';
-
+class Writer extends WriterProcess {
   constructor(directory: string, name: string, { stop = '', mood = '' } = {}) {
-    const built = pathToFileURL(join(ROOT, 'dist')).href;
-    const args = [join(ROOT, 'test/support/manager/session-writer.js'), built, directory, name, stop, mood];
-    this.#process = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.#output += text;
-    });
+    super('test/support/manager/session-writer.js', [directory, name, stop, mood]);
     writers.push(this);
-    this.#ended = new Promise((resolve) => this.#process.once('close', resolve));
   }
 
-  /** Only whole lines: the last one may have been cut off by a kill. */
-  get #lines(): string[] {
-    return this.#output.split('\n').slice(0, -1);
-  }
-
-  get acknowledged(): string[] {
-    return this.#lines.filter((line) => !/^(open$|stopped$|ended )/.test(line));
-  }
-
-  get end(): string | undefined {
-    return this.#lines.find((line) => line.startsWith('ended '));
-  }
-
-  /** Resolves when so many messages more are acknowledged. */
-  async adds(count: number): Promise<void> {
-    const until = this.acknowledged.length + count;
-    while (this.acknowledged.length < until && this.end === undefined) await sleep(1);
-  }
-
-  /** Resolves when it has stopped itself. */
-  async stops(): Promise<void> {
-    while (!this.#lines.includes('stopped') && this.end === undefined) await sleep(1);
+  override async stops(): Promise<void> {
+    await super.stops();
     expect(this.end).toBeUndefined();
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
-  }
-
-  async ended(): Promise<void> {
-    await this.#ended;
   }
 }
 
@@ -112,10 +73,10 @@ describe.each(LOSSES)('a session whose lock %s while a process writes', (_, lose
     for (let round = 0; round < 4; round++) {
       const directory = freshFolder();
       const first = new Writer(directory, 'first');
-      await first.adds(5 + 23 * round);
+      await first.writes(5 + 23 * round);
       lose(directory);
       const second = new Writer(directory, 'second');
-      await second.adds(90);
+      await second.writes(90);
       await check(directory, [first, second]);
     }
   });
@@ -124,14 +85,14 @@ describe.each(LOSSES)('a session whose lock %s while a process writes', (_, lose
     for (let round = 0; round < 6; round++) {
       const directory = freshFolder();
       const first = new Writer(directory, 'first');
-      await first.adds(40);
+      await first.writes(40);
       await sleep(Math.random() * 20);
       first.signal('SIGSTOP');
       lose(directory);
       const second = new Writer(directory, 'second');
-      await second.adds(45);
+      await second.writes(45);
       first.signal('SIGCONT');
-      await second.adds(90);
+      await second.writes(90);
       await check(directory, [first, second]);
     }
   });
@@ -153,10 +114,10 @@ describe('a process that was stopped between its look at the lock and what it do
     await first.stops();
     rmSync(lockOf(directory));
     const second = new Writer(directory, 'second', { mood });
-    await second.adds(60);
+    await second.writes(60);
     first.signal('SIGCONT');
     await first.ended();
-    await second.adds(75);
+    await second.writes(75);
     // A full disk is what the process is told of first.
     await check(
       directory,
@@ -168,17 +129,17 @@ describe('a process that was stopped between its look at the lock and what it do
   it('open a log that it was about to recover: costs the next process nothing', { timeout: 40_000 }, async () => {
     const directory = freshFolder();
     const before = new Writer(directory, 'before');
-    await before.adds(20);
+    await before.writes(20);
     before.signal('SIGKILL');
     await before.ended();
     const first = new Writer(directory, 'first', { stop: 'open events.jsonl at-open' });
     await first.stops();
     rmSync(lockOf(directory));
     const second = new Writer(directory, 'second', { mood: 'calm' });
-    await second.adds(60);
+    await second.writes(60);
     first.signal('SIGCONT');
     await first.ended();
-    await second.adds(75);
+    await second.writes(75);
     await check(directory, [first, second]);
   });
 });

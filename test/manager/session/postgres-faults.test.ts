@@ -1,8 +1,5 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { Pool } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { deleteSession, openSession, sweepSessions } from '../../../src/manager/index.ts';
@@ -12,10 +9,11 @@ import type { PostgresPool } from '../../../src/store/postgres-store.ts';
 import { sessionConformance } from '../../../src/testing/index.ts';
 import { databaseSessions } from '../../support/manager/session-places.ts';
 import { eventsOf, user } from '../../support/manager/sessions.ts';
-import { ensureBuilt, ROOT } from '../../support/modules.ts';
+import { ensureBuilt } from '../../support/modules.ts';
 import { type OwnPostgresServer, startOwnPostgres } from '../../support/postgres.ts';
 import { randomFrom } from '../../support/store/recording-disk.ts';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { WriterProcess } from '../../support/writer-process.ts';
 
 let server: OwnPostgresServer;
 let proxy: TcpProxy;
@@ -282,47 +280,15 @@ afterEach(() => {
 });
 
 /** A process that adds messages until it is ended. */
-class Writer {
-  readonly #process: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  #output = '';
-
+class Writer extends WriterProcess {
   constructor(schema: string, name: string, { leaseMs = 60_000 } = {}) {
-    const built = pathToFileURL(join(ROOT, 'dist')).href;
-    const program = join(ROOT, 'test/support/manager/database-writer.js');
-    const args = [program, built, server.url, schema, name, String(leaseMs)];
-    this.#process = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.#output += text;
-    });
-    this.#ended = new Promise((resolve) => this.#process.once('close', resolve));
+    super('test/support/manager/database-writer.js', [server.url, schema, name, String(leaseMs)]);
     writers.push(this);
   }
 
-  /** Only whole lines: the last one may have been cut off by a kill. */
-  get #lines(): string[] {
-    return this.#output.split('\n').slice(0, -1);
-  }
-  get acknowledged(): string[] {
-    return this.#lines.filter((line) => !/^(open$|ended )/.test(line));
-  }
-  get end(): string | undefined {
-    return this.#lines.find((line) => line.startsWith('ended '));
-  }
-
-  /** Resolves when so many messages more are acknowledged. */
-  async adds(count: number): Promise<void> {
-    const until = this.acknowledged.length + count;
-    while (this.acknowledged.length < until && this.end === undefined) await sleep(2);
+  override async writes(count: number): Promise<void> {
+    await super.writes(count);
     expect(this.end).toBeUndefined();
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
-  }
-
-  async ended(): Promise<void> {
-    await this.#ended;
   }
 }
 
@@ -341,7 +307,7 @@ describe('a process that is killed', () => {
     const acknowledged: string[] = [];
     for (let round = 0; round < 10; round++) {
       const writer = new Writer(schema, `round-${round}`);
-      await writer.adds(3 + ((round * 17) % 40));
+      await writer.writes(3 + ((round * 17) % 40));
       writer.signal('SIGKILL');
       await writer.ended();
       acknowledged.push(...writer.acknowledged);
@@ -352,7 +318,7 @@ describe('a process that is killed', () => {
   it('on another machine is waited for until its lease is over, and the message says for how long', async () => {
     const schema = newSchema();
     const writer = new Writer(schema, 'first', { leaseMs: 3000 });
-    await writer.adds(9);
+    await writer.writes(9);
     writer.signal('SIGKILL');
     await writer.ended();
     await direct.query(
@@ -378,19 +344,19 @@ describe('two processes on one session', () => {
   it('the second is told who has it open', async () => {
     const schema = newSchema();
     const first = new Writer(schema, 'first');
-    await first.adds(3);
+    await first.writes(3);
     const second = new Writer(schema, 'second');
     await second.ended();
     expect(second.end).toMatch(
       /^ended STORE_LOCKED Expected to open the session chat .* process \d+ on .* close it there/,
     );
-    await first.adds(3);
+    await first.writes(3);
   }, 60_000);
 
   it('one that was stopped until another took over writes nothing more when it goes on', async () => {
     const schema = newSchema();
     const first = new Writer(schema, 'first', { leaseMs: 500 });
-    await first.adds(30);
+    await first.writes(30);
     first.signal('SIGSTOP');
     let session: Session<ChatMessage> | undefined;
     while (!session) {
@@ -598,11 +564,11 @@ describe('a server that crashes and starts again', () => {
     const names = [newSchema(), newSchema()];
     const running = names.map((schema) => new Writer(schema, schema));
     for (let round = 0; round < 3; round++) {
-      await Promise.all(running.map((writer) => writer.adds(20)));
+      await Promise.all(running.map((writer) => writer.writes(20)));
       await server.kill();
       await server.start();
     }
-    await Promise.all(running.map((writer) => writer.adds(20)));
+    await Promise.all(running.map((writer) => writer.writes(20)));
     for (const [i, writer] of running.entries()) {
       writer.signal('SIGKILL');
       await writer.ended();

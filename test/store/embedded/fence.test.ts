@@ -1,18 +1,17 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PalimpsestError } from '../../../src/errors.ts';
 import type { StoreLimits } from '../../../src/store/embedded/embedded-options.ts';
 import { EmbeddedStore } from '../../../src/store/embedded/embedded-store.ts';
 import { handleOf } from '../../../src/store/handle.ts';
 import { openStore } from '../../../src/store/open-store.ts';
-import { ensureBuilt, ROOT } from '../../support/modules.ts';
+import { ensureBuilt } from '../../support/modules.ts';
 import { RecordingDisk } from '../../support/store/recording-disk.ts';
 import { diskOf, FOLDER, openOn, RESTLESS, textOf } from '../../support/store/stores.ts';
+import { WriterProcess } from '../../support/writer-process.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'palimpsest-fence-'));
 let stores = 0;
@@ -22,51 +21,9 @@ beforeAll(ensureBuilt);
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 /** A process that writes to a store until it is ended. */
-class Writer {
-  readonly #process: ChildProcess;
-  readonly #ended: Promise<unknown>;
-  #output = '';
-
+class Writer extends WriterProcess {
   constructor(path: string, name: string, limits: StoreLimits) {
-    const args = [
-      join(ROOT, 'test/support/store/writer.js'),
-      pathToFileURL(join(ROOT, 'dist')).href,
-      path,
-      name,
-      JSON.stringify(limits),
-    ];
-    this.#process = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-    this.#process.stdout?.setEncoding('utf8').on('data', (text: string) => {
-      this.#output += text;
-    });
-    this.#ended = new Promise((resolve) => this.#process.once('close', resolve));
-  }
-
-  /** Only whole lines: the last one may have been cut off by a kill. */
-  get #lines(): string[] {
-    return this.#output.split('\n').slice(0, -1);
-  }
-
-  get acknowledged(): string[] {
-    return this.#lines.filter((line) => line !== 'open' && !line.startsWith('ended '));
-  }
-
-  get end(): string | undefined {
-    return this.#lines.find((line) => line.startsWith('ended '));
-  }
-
-  /** Resolves when it has acknowledged so many texts more. */
-  async writes(count: number): Promise<void> {
-    const until = this.acknowledged.length + count;
-    while (this.acknowledged.length < until && this.end === undefined) await sleep(1);
-  }
-
-  signal(signal: NodeJS.Signals): void {
-    this.#process.kill(signal);
-  }
-
-  async ended(): Promise<void> {
-    await this.#ended;
+    super('test/support/store/writer.js', [path, name, JSON.stringify(limits)]);
   }
 }
 

@@ -84,17 +84,34 @@ export function expectReceiptsToEqualBill({ receipts, bill, totals }: HeldThroug
 
 /** How often a request did not begin with the whole of the one before it. */
 export function breaksIn(requests: readonly SeenRequest[]): number {
-  const histories = requests.map(historyIn);
-  return histories.filter((history, i) => (histories[i - 1] ?? []).some((message, at) => message !== history[at]))
-    .length;
+  let [breaks, before] = [0, [] as Said[]];
+  for (const request of requests) {
+    const said = messagesIn(request).map((message) => ({ message, json: JSON.stringify(message) }));
+    if (before.some((one, at) => !isSame(one, said[at]))) breaks += 1;
+    before = said;
+  }
+  return breaks;
 }
 
+interface Said {
+  readonly message: unknown;
+  readonly json: string;
+}
+
+/** Hardly any message has another marker than before: the quick comparison comes first. */
+const isSame = (a: Said, b: Said | undefined): boolean =>
+  b !== undefined && (a.json === b.json || historyText(a.message) === historyText(b.message));
+
 /** The messages of a request, without what is no part of the prompt. */
-export function historyIn({ bytes }: SeenRequest): string[] {
+export const historyIn = (request: SeenRequest): string[] => messagesIn(request).map(historyText);
+
+function messagesIn({ bytes }: SeenRequest): readonly unknown[] {
   const body = JSON.parse(bytes.toString()) as Fields;
   const list = body.messages ?? body.input ?? body.contents;
-  return Array.isArray(list) ? list.map((message) => JSON.stringify(message, asPrompted)) : [];
+  return Array.isArray(list) ? list : [];
 }
+
+const historyText = (message: unknown): string => JSON.stringify(message, asPrompted);
 
 /** Cache markers move on with every request, and a text that gets one becomes a list of one block: both say the same. */
 function asPrompted(key: string, value: unknown): unknown {

@@ -48,7 +48,8 @@ export async function replayRun(context: Context, options: ReplayOptions): Promi
     const response = await fetch(`${options.url}/v1/messages`, {
       method: 'POST',
       headers: { ...HEADERS, ...options.headers },
-      body,
+      // As bytes: fetch looks through a text for lone surrogates first, and these are megabytes.
+      body: Buffer.from(body),
     });
     const answer = (await response.json()) as Fields;
     bill.requests += 1;
