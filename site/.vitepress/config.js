@@ -15,7 +15,7 @@ export default {
   outDir: 'dist',
   cleanUrls: true,
   // Placeholders such as <folder> in the text are not HTML.
-  markdown: { html: false },
+  markdown: { html: false, theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],

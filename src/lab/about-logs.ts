@@ -55,7 +55,7 @@ export function nextSentence({ next, prices, runs, total, dollars }: ReplayResul
   const { command, dollarsPerMonth } = next;
   if (dollarsPerMonth === undefined) return `Next: ${command}`;
   const withRecalls = total[dollars?.policy ?? '']?.savingWithRecalls?.[prices[0] ?? ''] ?? 0;
-  const condition = withRecalls < 0 ? ' if masked texts are rarely needed again' : '';
+  const condition = withRecalls > 0 ? ' if masked texts are rarely needed again' : '';
   return `Next: ${command} (would save about ${formatDollars(dollarsPerMonth)} a month${condition})`;
 }
 
