@@ -16,6 +16,8 @@ const app = await Application.bootstrapWithPlugins({
   entryFileName: 'index',
   name: 'API reference',
   readme: 'none',
+  // What is called comes before what it takes.
+  groupOrder: ['Functions', 'Variables', 'Classes', 'Interfaces', 'Type Aliases', '*'],
   disableSources: true,
   excludeInternal: true,
   hidePageHeader: true,
