@@ -1,7 +1,7 @@
 // Writes the API reference as Markdown: one page for each door of package.json, made from its types.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Application } from 'typedoc';
+import { Application, ReflectionKind } from 'typedoc';
 import { doorsOf } from '../scripts/doors.js';
 
 const [repository, folder] = process.argv.slice(2);
@@ -16,6 +16,8 @@ const app = await Application.bootstrapWithPlugins({
   entryFileName: 'index',
   name: 'API reference',
   readme: 'none',
+  // What is called comes before what it takes.
+  groupOrder: ['Functions', 'Variables', 'Classes', 'Interfaces', 'Type Aliases', '*'],
   disableSources: true,
   excludeInternal: true,
   hidePageHeader: true,
@@ -30,6 +32,10 @@ const app = await Application.bootstrapWithPlugins({
 });
 const project = await app.convert();
 if (!project) process.exit(1);
+// A parameter that is taken apart has no name of its own.
+for (const parameter of project.getReflectionsByKind(ReflectionKind.Parameter)) {
+  if (parameter.name.startsWith('__')) parameter.name = 'options';
+}
 // TypeDoc names a module after its file.
 for (const module of project.children ?? []) {
   module.name = doors.find(({ module: name }) => name === module.name)?.door ?? module.name;

@@ -28,7 +28,7 @@ export const oneOf = (...values: readonly string[]): Rule =>
 export function checkOptions(of: string, options: object, rules: Rules, required: readonly string[] = []): void {
   for (const [name, value] of Object.entries(given(of, options))) {
     const found = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (!found) throw unknownOption(of, name, Object.keys(rules));
+    if (!found) throw optionItself(of, options, rules) ?? unknownOption(of, name, Object.keys(rules));
     if (value !== undefined && !found.check(value)) throw badOption(`${of} option ${name}`, found.expected, value);
   }
   const missing = required.find((name) => (options as Readonly<Record<string, unknown>>)[name] === undefined);
@@ -50,11 +50,31 @@ export function badOption(name: string, expected: string, found: unknown): Palim
   return new PalimpsestError('BAD_OPTION', `Expected ${name} to be ${expected} but found ${show(found)}`);
 }
 
+/** A policy or a store in place of the options that have one. */
+function optionItself(of: string, options: object, rules: Rules): PalimpsestError | undefined {
+  const name = ['policy', 'store'].find((key) => rules[key]?.check(options));
+  if (name === undefined) return undefined;
+  const text = `Expected the options of ${of} to be an object but found its option ${name} itself; pass { ${name} }`;
+  return new PalimpsestError('BAD_OPTION', text);
+}
+
 function unknownOption(of: string, name: string, known: readonly string[]): PalimpsestError {
   const near = nearest(name, known);
   const hint = near ? `did you mean ${near}?` : `it takes ${known.join(', ') || 'no options'}.`;
-  return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${hint}`);
+  const elsewhere = near ? undefined : elsewhereOf(name, known);
+  return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${elsewhere ?? hint}`);
 }
+
+/** Where an option belongs that was passed one level too high, or to the wrong function. */
+function elsewhereOf(name: string, known: readonly string[]): string | undefined {
+  if (OF_POLICIES.includes(name) && known.includes('policy'))
+    return `it is an option of a policy, as in { policy: slidingWindow({ turns: 5 }) }`;
+  if (OF_STORES.includes(name) && known.includes('handleOf')) return 'fitAndStore of palimpsest/store takes it';
+  return undefined;
+}
+
+const OF_POLICIES = ['turns', 'window', 'keepFirst', 'keepLast', 'keepTools', 'minTokens', 'pinned', 'prices'];
+const OF_STORES = ['store', 'session', 'recordTurns'];
 
 const SHOWN_CHARS = 1000;
 
@@ -62,12 +82,16 @@ function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, SHOWN_CHARS)}'`;
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (isPromise(value)) return 'a promise; await it first';
   return kindOfValue(value) === 'object' ? 'an object' : String(value);
 }
 
-/** The kind of a value in a word: `typeof`, but null and lists have their own. */
+/** The kind of a value in a word: `typeof`, but null, lists and promises have their own. */
 export const kindOfValue = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+  value === null ? 'null' : Array.isArray(value) ? 'a list' : isPromise(value) ? 'a promise' : typeof value;
+
+/** A value that somebody forgot to await. */
+export const isPromise = (value: unknown): boolean => value instanceof Promise;
 
 /** The known word closest to a misspelt one, or undefined if none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

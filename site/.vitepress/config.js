@@ -14,8 +14,10 @@ export default {
   srcDir: '.pages',
   outDir: 'dist',
   cleanUrls: true,
+  // Without one, browsers ask for /favicon.ico.
+  head: [['link', { rel: 'icon', href: 'data:,' }]],
   // Placeholders such as <folder> in the text are not HTML.
-  markdown: { html: false },
+  markdown: { html: false, theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' } },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -32,6 +34,7 @@ export default {
         items: doorsOf(repository).map(({ door }) => ({ text: door, link: `/api/${door}` })),
       },
     ],
+    notFound: { quote: 'No page has this address. The contents name all pages.', linkText: 'To the README' },
     docFooter: { prev: false, next: false },
   },
 };

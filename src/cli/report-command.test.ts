@@ -102,7 +102,12 @@ describe('palimpsest report', () => {
   });
 
   it('says that there is nothing where there is nothing', async () => {
-    expect(await report(paths.empty)).toEqual({ code: 0, stdout: 'No sessions to report on.\n', stderr: '' });
+    expect(await report(paths.empty)).toEqual({
+      code: 0,
+      stdout:
+        'No sessions to report on.\nNext: npx palimpsest serve, and point an agent at it; or name another store, or an earlier --since.\n',
+      stderr: '',
+    });
   });
 
   it('says once why there is nothing to report on', async () => {

@@ -65,10 +65,17 @@ export async function run(args: readonly string[], io: Io, now = Date.now()): Pr
   const report = await reportOf(values, range, io);
   const say = values.html === '-' ? io.stderr : io.stdout;
   say(values.json ? `${JSON.stringify(report, null, 2)}\n` : showReport(report));
+  if (isEmpty(report) && !values.json) say(FIRST_STEP);
   if (values.html !== undefined) await writeHtml(values.html, report, io);
   if (values.html !== undefined && values.html !== '-' && !values.json) say(`\nThe page is in ${values.html}\n`);
   return 0;
 }
+
+/** Whether the store has no session of that time at all: no gateway has used it. */
+const isEmpty = ({ headline: { verdict, details } }: Report): boolean => verdict === 'nothing' && details.length === 0;
+
+const FIRST_STEP =
+  'Next: npx palimpsest serve, and point an agent at it; or name another store, or an earlier --since.\n';
 
 async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {
   const book = await priceBook(values, io);

@@ -59,4 +59,16 @@ describe('nextSentence', () => {
     expect(nextSentence(RESULT)).toBe('');
     expect(nextSentence({ ...RESULT, prices: ['tokens'], runs: [] })).toBe('');
   });
+
+  it.each([
+    [0.15, '(would save about $14.00 a month if masked texts are rarely needed again)'],
+    [-0.05, '(would save about $14.00 a month)'],
+  ])('promises a sum without a condition only if recalls leave a saving: %d', (change, said) => {
+    const total = { tokensSent: 1, cost: {}, saving: {}, savingWithRecalls: { 'by model': change } };
+    const dollars = { policy: 'break-even', before: 42, after: 33, runs: 23, days: 19 };
+    const next = { command: 'npx palimpsest run -- claude', dollarsPerMonth: 14 };
+    expect(nextSentence({ ...RESULT, total: { 'break-even': total }, dollars, next })).toBe(
+      `Next: npx palimpsest run -- claude ${said}`,
+    );
+  });
 });

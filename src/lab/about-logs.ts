@@ -48,13 +48,15 @@ export function dollarSentence({ policy, before, after, runs, days }: DollarTota
 }
 
 /** The last sentence: the next step. Empty if there is none. */
-export function nextSentence({ next, prices, runs }: ReplayResult): string {
+export function nextSentence({ next, prices, runs, total, dollars }: ReplayResult): string {
   if (runs.length > 0 && prices[0] === TOKENS)
     return 'Next: name a price list to see what a policy saves, such as --prices anthropic-5m.';
   if (!next) return '';
   const { command, dollarsPerMonth } = next;
   if (dollarsPerMonth === undefined) return `Next: ${command}`;
-  return `Next: ${command} (would save about ${formatDollars(dollarsPerMonth)} a month)`;
+  const withRecalls = total[dollars?.policy ?? '']?.savingWithRecalls?.[prices[0] ?? ''] ?? 0;
+  const condition = withRecalls > 0 ? ' if masked texts are rarely needed again' : '';
+  return `Next: ${command} (would save about ${formatDollars(dollarsPerMonth)} a month${condition})`;
 }
 
 const sum = (models: readonly ModelRuns[]): number => models.reduce((all, { runs }) => all + runs, 0);

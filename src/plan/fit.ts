@@ -95,7 +95,8 @@ export const windowsRule = rule('an object of whole numbers of 1 or more', isTab
 /** Checks the option `policy`. */
 export const policyRule = rule('a policy, such as slidingWindow()', isPolicy);
 
-const RULES = {
+/** Checks the options of `fit`. */
+export const FIT_RULES = {
   maxTokens: positive,
   format: formatRule,
   system: anything,
@@ -146,7 +147,7 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   });
 }
 
-export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, RULES);
+export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, FIT_RULES);
 
 /** The options of `fitInFormat`. */
 export interface PolicyOptions extends FitOptions {
@@ -180,7 +181,7 @@ function fitRemembered<M>(messages: readonly M[], { format, options, checkAgain 
 
 /** Like `fit`, with summaries that come from elsewhere. Without memory, because a summary that was missing may exist now. */
 export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
-  checkOptions('fitAndStore', options, RULES);
+  checkOptions('fitAndStore', options, FIT_RULES);
   const format = resolveFormat<M>(messages, options.format);
   const withPolicy = { ...options, policy: policyOf(options), parts: allParts };
   const planner = newPlanner(format, withPolicy, { of: 'fitAndStore', summarize });
@@ -210,7 +211,7 @@ export function createPlanner<M>(
   options: FitOptions = {},
   making: Omit<PlannerMaking<M>, 'of'> = {},
 ): Planner<M> {
-  checkOptions('createPlanner', options, RULES);
+  checkOptions('createPlanner', options, FIT_RULES);
   const withDefaults = { ...options, policy: policyOf(options), parts: allParts };
   return newPlanner(format, withDefaults, { of: 'createPlanner', ...making });
 }
@@ -276,7 +277,7 @@ const epochsOf = ({ facts }: FitOptions): string =>
     : '';
 
 const BY_VALUE = new Set(['policy', 'facts', 'format', 'arrival']);
-const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
+const NAMES = (Object.keys(FIT_RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
 
 const PARTS = ['budget', 'arrival', 'oldTexts'] as const satisfies (keyof PlannerParts)[];
 

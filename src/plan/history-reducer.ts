@@ -1,7 +1,7 @@
 import { chat } from '../formats/chat.ts';
 import { isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
-import { checkOptions, defined, flag } from '../options.ts';
+import { badOption, checkOptions, defined, flag } from '../options.ts';
 import { formatRule } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
@@ -94,6 +94,8 @@ export class HistoryReducer {
     messages: readonly M[],
     options: HistoryReducerOptions<M>,
   ): HistoryReductionResult<M> {
+    if (options === undefined)
+      throw badOption('the options of reduce', 'given, as in reduce(messages, { maxInputChars: 40_000 })', options);
     checkOptions('HistoryReducer', options, RULES, ['maxInputChars']);
     const graduated = graduatedBudget(options, STAGES);
     const summarize = options.summarize && summarizeNow('HistoryReducer', options.summarize as never);

@@ -47,6 +47,11 @@ export function checkTurn(turn: number): void {
   if (!Number.isSafeInteger(turn) || turn < 0) throw badOption('the turn', 'a whole number of 0 or more', turn);
 }
 
+/** A path as a shell takes it. Node would make a folder of the name `~`. */
+export const isOfHome = (path: string): boolean => /^~([/\\]|$)/.test(path);
+
+export const NOT_OF_HOME = 'a path that does not begin with ~, which only a shell takes for the home folder,';
+
 /** Tenants become part of keys and paths, like sessions. */
 export const isTenant = (tenant: unknown): tenant is string =>
   typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant);

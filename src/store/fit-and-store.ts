@@ -1,12 +1,12 @@
 import { storeLimits } from '../limits.ts';
 import type { Plan, Segment } from '../message.ts';
-import { badOption, func, positive } from '../options.ts';
-import { type FitOptions, type FitResult, fit } from '../plan/fit.ts';
+import { badOption, checkOptions, flag, func, positive, rule } from '../options.ts';
+import { FIT_RULES, type FitOptions, type FitResult, fit } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';
 import { fitWithSummaries, isNoteStore, type NoteStore } from './fit-with-summaries.ts';
 import { handleOf } from './handle.ts';
-import { checkSession, type Store } from './store.ts';
+import { type Store, sessionRule } from './store.ts';
 import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from './summary-log.ts';
 import { type Shown, turnRecords } from './turn-records.ts';
 import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
@@ -44,11 +44,9 @@ export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf'> {
  * ```
  */
 export async function fitAndStore<M>(messages: readonly M[], options: FitAndStoreOptions): Promise<FitResult<M>> {
-  const { store, session, recordTurns: _, summarize, summarizeTimeoutMs, ...rest } = options ?? {};
-  if (typeof store?.putMany !== 'function') throw badOption('fitAndStore option store', 'a store', store);
-  if (session !== undefined) checkSession(session);
+  checkOptions('fitAndStore', options, RULES, ['store']);
+  const { store, session, recordTurns: _, summarize, summarizeTimeoutMs, ...rest } = options;
   const recorded = recordedOf(options);
-  checkSummaryOptions(options);
   const known = knownTo(store, session ?? '');
   forgetDeleted(known, await store.deletions?.());
   const fitOptions = { ...rest, handleOf, recall: rest.recall ?? true };
@@ -82,17 +80,17 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
 /** Summaries of conversations without an id are recorded under this one. */
 const NO_SESSION = '_';
 
-function checkSummaryOptions({ summarize, summarizeTimeoutMs }: FitAndStoreOptions): void {
-  if (summarize !== undefined && !func.check(summarize))
-    throw badOption('fitAndStore option summarize', func.expected, summarize);
-  if (summarizeTimeoutMs !== undefined && !positive.check(summarizeTimeoutMs))
-    throw badOption('fitAndStore option summarizeTimeoutMs', positive.expected, summarizeTimeoutMs);
-}
+const RULES = {
+  store: rule('a store, such as openStore() gives', (v) => func.check((v as Partial<Store> | null)?.putMany)),
+  session: sessionRule,
+  summarize: func,
+  summarizeTimeoutMs: positive,
+  recordTurns: flag,
+  ...FIT_RULES,
+};
 
 /** The store and session for turns. Undefined if turns are not recorded. */
 function recordedOf({ store, session, recordTurns }: FitAndStoreOptions) {
-  if (recordTurns !== undefined && typeof recordTurns !== 'boolean')
-    throw badOption('fitAndStore option recordTurns', 'true or false', recordTurns);
   if (recordTurns && session === undefined)
     throw badOption('fitAndStore option session', 'the id under which turns are recorded', session);
   if (recordTurns && !isTurnStore(store))

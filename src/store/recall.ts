@@ -40,6 +40,12 @@ export interface Recalled {
   readonly timedOut?: true;
 }
 
+/** Throws if this is no store that answers handles. */
+export function checkReadable(of: string, store: Store): void {
+  if (typeof store?.get !== 'function')
+    throw badOption(`the store of ${of}`, 'a store, such as openStore() gives', store);
+}
+
 /**
  * The text behind a handle: byte for byte, or the requested lines.
  *
@@ -51,8 +57,7 @@ export interface Recalled {
  * ```
  */
 export async function recall(store: Store, handle: string, options: RecallOptions = {}): Promise<Recalled> {
-  if (typeof store?.get !== 'function')
-    throw badOption('the store of recall', 'a store, such as openStore() gives', store);
+  checkReadable('recall', store);
   checkRecall(options);
   const stored = await store.get(handle);
   if (!stored) throw notFound(handle);

@@ -154,6 +154,12 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
     await headline().waitFor();
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     await shoot('report-phone');
+    const saving = await panel('Saved input cost').locator('td.number').first().boundingBox();
+    expect((saving?.x ?? 0) + (saving?.width ?? 1000)).toBeLessThanOrEqual(390);
+    // Name, state and both buttons are one line.
+    const tops = [page.getByRole('link', { name: 'Conversations' }), page.getByRole('button', { name: 'Settings' })];
+    const [link, button] = await Promise.all(tops.map((one) => one.boundingBox()));
+    expect(Math.abs((link?.y ?? 0) - (button?.y ?? 99))).toBeLessThan(10);
     expect(overflow).toBeLessThanOrEqual(0);
   });
 

@@ -132,7 +132,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
       /−\d+\u202f% input cost: \$\d+\.\d\d instead of \$\d+\.\d\d \(an estimate\)\$\d+\.\d\d billed for 95 requests/,
     );
     expect(summary).toMatch(
-      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* results masked in [1-9]\d* epochs?,/,
+      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* results masked in [1-9]\d* epochs?/,
     );
     expect(await panel('Last decision').textContent()).toMatch(
       /request 95.*masking now would cost more than it saves \(waiting has cost [\d.]+k? tokens, masking costs [\d.]+k?\)/,
@@ -352,8 +352,9 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await open();
     await page.getByRole('button', { name: 'Settings' }).click();
     const facts = await page.getByRole('dialog').locator('.pairs > div').allTextContents();
-    expect(facts).toEqual(expect.arrayContaining(['policybreak-even', 'boundThinkingopt-in', 'storememory']));
+    expect(facts).toEqual(expect.arrayContaining(['policybreak-even', 'signed thinkingopt-in', 'storememory']));
     expect(facts.map((fact) => fact.replace('\u202f', ' '))).toContain('holdout40 %');
+    expect(facts.filter((fact) => /^upstream anthropichttps?:/.test(fact))).toHaveLength(1);
     await look('settings');
   });
 

@@ -202,7 +202,7 @@ function ShapedResults({ api, opened }: Omit<ConversationProps, 'isWide'>) {
   return (
     <Panel
       title="Made smaller on arrival"
-      note={`Before they were sent for the first time, ${formatTokens(saved)} tokens less. They are listed also if they were masked later. Open one to read its original.`}
+      note={`These results were ${formatTokens(saved)} tokens smaller when they were first sent. Some may be masked since. Open one to read its original.`}
     >
       <MaskedResults
         lines={shaped

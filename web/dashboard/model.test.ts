@@ -26,6 +26,12 @@ describe('maskedWords', () => {
     const words = maskedWords({ masked: 55, epochs: 3, shaped: 7 });
     expect(words).toBe('55 results masked in 3 epochs, 7 others made smaller on arrival');
   });
+
+  it('counts no nothing', () => {
+    expect(maskedWords({ masked: 0, epochs: 0, shaped: 0 })).toBe('no result masked yet');
+    expect(maskedWords({ masked: 0, epochs: 0, shaped: 2 })).toBe('2 results made smaller on arrival');
+    expect(maskedWords({ masked: 1, epochs: 1, shaped: 0 })).toBe('1 result masked in 1 epoch');
+  });
 });
 
 describe('changeOf', () => {

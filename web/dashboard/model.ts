@@ -77,8 +77,12 @@ export const maskedWords = ({
   masked,
   epochs,
   shaped,
-}: Pick<ConversationSummary, 'masked' | 'epochs' | 'shaped'>): string =>
-  `${formatPlural(masked, 'result')} masked in ${formatPlural(epochs, 'epoch')}, ${formatPlural(shaped, 'other')} made smaller on arrival`;
+}: Pick<ConversationSummary, 'masked' | 'epochs' | 'shaped'>): string => {
+  const smaller = 'made smaller on arrival';
+  if (masked === 0) return shaped === 0 ? 'no result masked yet' : `${formatPlural(shaped, 'result')} ${smaller}`;
+  const masks = `${formatPlural(masked, 'result')} masked in ${formatPlural(epochs, 'epoch')}`;
+  return shaped === 0 ? masks : `${masks}, ${formatPlural(shaped, 'other')} ${smaller}`;
+};
 
 /** How a result was made smaller when it was first sent, in a word or two. */
 export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
@@ -127,7 +131,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Results masked',
       value: formatTokens(masked),
-      of: `and ${formatTokens(shaped)} made smaller when they were first sent; each can be recalled${unsentNote(totals.unsent)}`,
+      of: `and ${shaped === 0 ? 'none' : formatTokens(shaped)} made smaller when first sent${masked + shaped === 0 ? '' : '; each can be recalled'}${unsentNote(totals.unsent)}`,
     },
     {
       name: 'Own overhead',

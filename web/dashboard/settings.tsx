@@ -63,7 +63,7 @@ function factsOf({ version, startedAt, settings, store }: Status): readonly Fact
   return [
     ['version', version],
     ['started', <Moment key="started" time={startedAt} />],
-    ...Object.entries(settings).map(([name, value]): Fact => [name, show(value)]),
+    ...Object.entries(settings).map(([name, value]): Fact => [nameOf(name, value), show(value)]),
     [
       'store',
       store.ok || store.kind === 'none'
@@ -72,6 +72,17 @@ function factsOf({ version, startedAt, settings, store }: Status): readonly Fact
     ],
   ];
 }
+
+const NAMES: Readonly<Record<string, string>> = {
+  prices: 'price list of the cache',
+  modelPrices: 'prices of models',
+  maxTokens: 'largest request, in tokens',
+  boundThinking: 'signed thinking',
+};
+
+/** What a setting is, in words: an address is that of a provider. */
+const nameOf = (name: string, value: unknown): string =>
+  NAMES[name] ?? (/^https?:/.test(String(value)) ? `upstream ${name}` : name);
 
 const show = (value: string | number | boolean): string => {
   if (typeof value === 'boolean') return value ? 'on' : 'off';

@@ -64,7 +64,9 @@ export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
 const isJson = ({ headers }: Response): boolean => /application\/json/i.test(headers.get('content-type') ?? '');
 
 function endpointOf(baseURL: string): string {
-  if (!URL.canParse(baseURL)) throw badOption('fromUrl option baseURL', 'a URL', baseURL);
+  // `localhost:11434` is an address too, of the scheme localhost.
+  if (!/^https?:\/\//i.test(baseURL) || !URL.canParse(baseURL))
+    throw badOption('fromUrl option baseURL', 'an address such as http://localhost:11434/v1', baseURL);
   return `${baseURL.replace(/\/+$/, '')}/chat/completions`;
 }
 

@@ -22,12 +22,14 @@ Options:
   --store <place>       a folder, or a postgres:// address (default:
                         $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --policy <policy>     what to mask: break-even (default), never, …
-  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
+  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by
+                        request)
   --price-file <file>   own prices of models in dollars: JSON or YAML
   --max-tokens <n>      above this size, results are masked whatever that costs
   --bound-thinking <w>  opt-in drops signed thinking after a mask; keep masks
                         nothing before signed thinking
-  --holdout <share>     10%: this share of new sessions is not masked, to compare
+  --holdout <share>     10%: this share of new sessions is not masked, to
+                        compare
   --shadow              decides and measures, but sends every request unchanged
   --config <file>       the palimpsest.yaml to read; no other file is read
   --quiet               no receipt at the end

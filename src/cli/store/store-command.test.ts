@@ -319,7 +319,7 @@ describe('palimpsest store', () => {
     const { code, stderr } = await palimpsest(['store', action, '--store', gone]);
     expect([code, stderr]).toEqual([
       1,
-      `palimpsest store: there is no store at ${gone}; name yours with --store or $PALIMPSEST_STORE\n`,
+      `palimpsest store: there is no store at ${gone}; name yours with --store or $PALIMPSEST_STORE. A gateway makes one: npx palimpsest serve\n`,
     ]);
     expect(existsSync(gone)).toBe(false);
   });

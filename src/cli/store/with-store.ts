@@ -92,7 +92,10 @@ export function storePath(flag: string | undefined, io: Io): string {
 }
 
 function noStore({ path, tenant = DEFAULT_TENANT }: Place, tenants: readonly string[]): PalimpsestError {
-  const remedy = tenants.length === 0 ? '; name yours with --store or $PALIMPSEST_STORE' : elsewhere(tenant, tenants);
+  const remedy =
+    tenants.length === 0
+      ? '; name yours with --store or $PALIMPSEST_STORE. A gateway makes one: npx palimpsest serve'
+      : elsewhere(tenant, tenants);
   const whose = tenants.length === 0 ? '' : ` for the tenant ${tenant}`;
   return new PalimpsestError('BAD_INPUT', `there is no store at ${showPlace(path)}${whose}${remedy}`);
 }

@@ -184,7 +184,7 @@ const task = rule('a text that is not empty, or a list of messages', (v) =>
 );
 
 const RULES = {
-  model: func,
+  model: rule('a model, such as fromUrl({ baseURL, model }) gives', func.check),
   tools: rule('a list of tools', Array.isArray),
   context: rule('a session', (v) => typeof (v as AgentContext<unknown> | null)?.render === 'function'),
   system: text,

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { formatByName } from '../../formats/detect-format.ts';
 import type { ChatMessage, Format } from '../../message.ts';
 import { badOption, checkOptions, count, defined, flag } from '../../options.ts';
 import { showFor } from '../../plan/fit.ts';
@@ -73,6 +74,8 @@ export class ContextManager<M = ChatMessage> {
 
   constructor(options: ContextManagerOptions<M> = {}) {
     checkOptions('ContextManager', options, MANAGER_RULES);
+    // A wrong name would come to light with the first messages only.
+    if (typeof options.format === 'string') formatByName(options.format);
     this.#options = { ...DEFAULTS, ...defined(options) };
     const { maskBatch, carryoverTurns } = this.#options;
     this.#limit = checkedLimit(options);

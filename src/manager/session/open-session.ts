@@ -13,7 +13,10 @@ const RULES = {
   ...SETTINGS_RULES,
   ...PLACE_RULES,
   id: sessionRule,
-  store: rule('a store', (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function'),
+  store: rule(
+    'a store, such as openStore() gives',
+    (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function',
+  ),
   recordTurns: flag,
   compaction: oneOf('archive', 'discard', 'off'),
   compactAfterBytes: positive,

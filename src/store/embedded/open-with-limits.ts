@@ -2,7 +2,7 @@ import { chmodSync, lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import { badOption, checkOptions, given, oneOf, text } from '../../options.ts';
-import { checkTenant } from '../check-input.ts';
+import { checkTenant, isOfHome, NOT_OF_HOME } from '../check-input.ts';
 import type { OpenStoreOptions } from '../open-store.ts';
 import type { Store } from '../store.ts';
 import { nodeDisk } from './disk.ts';
@@ -18,6 +18,7 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
   // An empty path would mean the working directory.
   if (!path) throw badOption('openStore option path', 'the path of a folder', path);
   if (isAddress(path)) throw notAnAddress(path);
+  if (isOfHome(path)) throw badOption('openStore option path', NOT_OF_HOME, path);
   checkTenant(tenant);
   const folder = join(resolve(path), tenant);
   try {

@@ -1,5 +1,6 @@
 import { recallLimits } from '../../limits.ts';
 import { badOption, checkOptions, rule } from '../../options.ts';
+import { checkReadable } from '../recall.ts';
 import type { Signal, Store } from '../store.ts';
 import type { TextWithImages } from '../stored-images.ts';
 import { answerRecall } from './answer-recall.ts';
@@ -37,6 +38,7 @@ export interface RecallTool {
  * ```
  */
 export function recallTool(store: Store, options: RecallToolOptions = {}): RecallTool {
+  checkReadable('recallTool', store);
   checkOptions('recallTool', options, { maxChars: answerSize });
   const { maxChars = recallLimits.answerChars } = options;
   return {

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../../errors.ts';
 import { isRecord } from '../../../formats/lens.ts';
-import { kindOfValue } from '../../../options.ts';
+import { isPromise, kindOfValue } from '../../../options.ts';
 import type { MessageWriter } from '../../message-writer.ts';
 import { placeResults } from '../../open-calls.ts';
 import type { ToolResult } from '../../tool-call.ts';
@@ -14,10 +14,12 @@ export function messageEvents<M>(messages: readonly M[]): MessageEvent<M>[] {
 }
 
 function checkMessage(message: unknown): void {
-  if (isRecord(message) && !Array.isArray(message)) return;
+  if (isRecord(message) && !Array.isArray(message) && !isPromise(message)) return;
   const advice = Array.isArray(message)
     ? 'add(...messages) takes them one by one'
-    : 'add one such as { role, content }';
+    : isPromise(message)
+      ? 'await it first'
+      : 'add one such as { role, content }';
   throw new PalimpsestError(
     'BAD_INPUT',
     `Expected a message to be an object but found ${kindOfValue(message)}; ${advice}`,

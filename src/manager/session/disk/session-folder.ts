@@ -2,6 +2,7 @@ import { lstatSync, type Stats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PalimpsestError } from '../../../errors.ts';
 import { badOption, type Rule, rule } from '../../../options.ts';
+import { isOfHome, NOT_OF_HOME } from '../../../store/check-input.ts';
 import { checkSession } from '../../../store/store.ts';
 import type { SessionNames } from '../session-storage.ts';
 
@@ -23,6 +24,7 @@ export const directoryRule: Rule = rule('a folder', (v) => typeof v === 'string'
 /** The absolute path of the directory of sessions. */
 export function sessionsDirectory(directory: string): string {
   if (!directoryRule.check(directory)) throw badOption('directory', directoryRule.expected, directory);
+  if (isOfHome(directory)) throw badOption('directory', NOT_OF_HOME, directory);
   return resolve(directory);
 }
 
