@@ -139,39 +139,3 @@ describe('HistoryReducer.reduce', () => {
     });
   });
 });
-
-it('the first answer behind a summary keeps its question if there is room', () => {
-  const call = (id: string, text: string): ChatMessage[] => [
-    { role: 'assistant', content: text, pairId: id, pairRole: 'call', name: 'bash' },
-    { role: 'tool', content: 'ok', pairId: id, pairRole: 'result' },
-  ];
-  const run: ChatMessage[] = [
-    { role: 'user', content: 'Fix the login.' },
-    ...call('a', 'I look. '.repeat(200)),
-    { role: 'assistant', content: 'Fixed.' },
-    { role: 'user', content: 'Release it?' },
-    { role: 'assistant', content: 'Released.' },
-    { role: 'user', content: 'Thanks. And the docs?' },
-  ];
-  const reduced = (maxInputChars: number) =>
-    new HistoryReducer().reduce(run, { maxInputChars, preserveRecentRawTurns: 1, format: 'chat' });
-  const { messages, reductionStage } = reduced(500);
-  expect(reductionStage).toBe('summarization');
-  const summary = expect.stringContaining('Conversation summary');
-  expect(messages.map(({ content }) => content)).toEqual([
-    'Fix the login.',
-    summary,
-    ...run.slice(4).map(({ content }) => content),
-  ]);
-  const size = messages.reduce((sum, { content }) => sum + content.length, 0);
-  expect(reduced(size).messages).toEqual(messages);
-  // Without room the question is summarised too, before the summary is given up.
-  const less = reduced(size - 1);
-  expect(less.reductionStage).toBe('summarization');
-  expect(less.messages.map(({ content }) => content)).toEqual([
-    'Fix the login.',
-    summary,
-    'Released.',
-    'Thanks. And the docs?',
-  ]);
-});

@@ -64,8 +64,7 @@ const RULES = { enabled: flag, format: formatRule, ...GRADUATED_RULES };
 /** Mask, then summarise if that is enough, then truncate: the newest turns stay whole as long as they fit. */
 const STAGES: readonly Stage[] = [
   MASK_OUTSIDE,
-  { kind: 'summarise', onlyIfEnough: true, takesQuestion: 'tagged' },
-  { kind: 'summarise', onlyIfEnough: true, takesQuestion: 'other' },
+  { kind: 'summarise', onlyIfEnough: true, takesQuestion: true },
   { kind: 'drop', what: 'turns' },
   { kind: 'clip', what: 'results', to: 'max' },
   { kind: 'drop', what: 'messages' },

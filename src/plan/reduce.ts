@@ -13,19 +13,14 @@ export function reduce<M>(
 ): ReductionStage | undefined {
   let reached: ReductionStage | undefined;
   if (sizeOf(ledger, budget) <= budget.max) return reached;
-  /** The stages that were not undone. */
-  const lasting: Stage[] = [];
-  for (const stage of budget.stages) {
+  for (const [i, stage] of budget.stages.entries()) {
     if (sizeOf(ledger, budget) <= limitOf(stage, budget)) continue;
     apply(ledger, stage, budget, candidates);
     reached = reachOf(stage);
     const isStillTooLarge = stage.kind === 'summarise' && stage.onlyIfEnough && sizeOf(ledger, budget) > budget.max;
-    if (!isStillTooLarge) {
-      lasting.push(stage);
-      continue;
-    }
+    if (!isStillTooLarge) continue;
     ledger.undoRequest();
-    for (const earlier of lasting) apply(ledger, earlier, budget, candidates);
+    for (const earlier of budget.stages.slice(0, i)) apply(ledger, earlier, budget, candidates);
   }
   return reached;
 }

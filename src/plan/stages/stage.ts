@@ -14,11 +14,8 @@ export interface MaskStage {
 /** Replaces the turns outside the window by one summary, if that is smaller. The first reply that stays keeps its question. */
 export interface SummariseStage {
   readonly kind: 'summarise';
-  /**
-   * The question of the first reply that stays is summarised too: a tagged one, whose words the summary tells, or another. A stage for the other
-   * does nothing if there is none.
-   */
-  readonly takesQuestion?: 'tagged' | 'other';
+  /** The question of the first reply that stays is summarised too. */
+  readonly takesQuestion?: true;
   /** Undone if the history is still too large. */
   readonly onlyIfEnough?: true;
 }

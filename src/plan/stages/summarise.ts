@@ -21,14 +21,13 @@ export interface SummaryRange {
   readonly upTo: number;
   /** Whether to describe results as they came, not as the last request carried them. */
   readonly fromOriginals?: boolean;
-  /** See `SummariseStage`. */
-  readonly takesQuestion?: SummariseStage['takesQuestion'];
+  /** Whether the question of the first reply that stays is summarised too. */
+  readonly takesQuestion?: boolean | undefined;
 }
 
 /** Returns whether a summary was written. */
 export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: SummaryRange): boolean {
   const groups = removable(ledger, range.upTo, budget);
-  if (range.takesQuestion === 'other' && staysTagged(ledger, removalOf(ledger, groups.flat()))) return false;
   // Groups that do not pay together may pay without the last one. Otherwise the next call would summarise them.
   for (let end = groups.length; end > 0 && end > groups.length - MOST_TRIED; end--)
     if (summariseRows(ledger, budget, groups.slice(0, end).flat(), range)) return true;
@@ -46,9 +45,7 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, takesQuestion }: SummaryRange,
 ): boolean {
-  const withoutQuestion = removalOf(ledger, rows);
-  const isTaken = takesQuestion === 'tagged' ? staysTagged(ledger, withoutQuestion) : takesQuestion === 'other';
-  const removed = isTaken ? rows.map((row) => toRemoval(ledger, row)) : withoutQuestion;
+  const removed = takesQuestion ? rows.map((row) => toRemoval(ledger, row)) : removalOf(ledger, rows);
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
@@ -75,17 +72,6 @@ function summariseRows<M>(
   }
   return false;
 }
-
-/** Whether all that stays of these turns, if anything, is tagged: a summary tells its words. */
-function staysTagged<M>(ledger: Ledger<M>, removed: readonly Removal[]): boolean {
-  return removed.every(({ row, to }) =>
-    [...ledger.segmentsOf(row)].every(([{ message, tags }]) => message < to || isTagged(tags)),
-  );
-}
-
-const isTagged = (tags: Segment['tags']): boolean => tags?.some((tag) => TOLD.has(tag)) === true;
-
-const TOLD = new Set(['unresolved', 'constraint']);
 
 function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): SummaryFacts {
   const facts = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
