@@ -34,6 +34,8 @@ export interface Passed {
   readonly messages: readonly object[];
   /** False where the door says that the budget is exceeded. Doors that throw in that case need not say it. */
   readonly withinBudget?: boolean;
+  /** Only of `HistoryReducer`: how far it had to go. */
+  readonly reductionStage?: string;
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the table of bad input passes values of every type.
