@@ -29,7 +29,12 @@ export { type CarryoverOptions, extractCarryover } from './context/carryover.ts'
 export type { ContextAction, MaskOptions, MaskResult, Preflight, Restart } from './context/context-action.ts';
 export { type ContextGauge, contextGauge } from './context/context-gauge.ts';
 export { ContextManager } from './context/context-manager.ts';
-export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context/context-manager-options.ts';
+export type {
+  ContextManagerOptions,
+  ContextSource,
+  ManagerState,
+  Overhead,
+} from './context/context-manager-options.ts';
 export type { EpochGoal, ForcedEpoch } from './context/force-epoch.ts';
 export { sessionContinuity } from './context/notices.ts';
 export { deleteSession } from './session/delete-session.ts';

@@ -92,8 +92,8 @@ export interface ManagerState {
   readonly hasTriedMask: boolean;
 }
 
-/** The parts of a request that count beside the messages. */
-export interface Beside {
+/** What a request has besides its messages, as far as it counts. */
+export interface Overhead {
   /** The system prompt. */
   readonly system?: unknown;
   /** The tools, as they are sent. */

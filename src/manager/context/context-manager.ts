@@ -25,11 +25,11 @@ import { Calibration } from './calibration.ts';
 import { type Carryover, carryOver, withSummaryOf } from './carryover.ts';
 import type { ContextAction, MaskOptions, MaskResult, Preflight, Restart } from './context-action.ts';
 import {
-  type Beside,
   type ContextManagerOptions,
   FRESH,
   MANAGER_RULES,
   type ManagerState,
+  type Overhead,
 } from './context-manager-options.ts';
 import { type EpochGoal, forceEpoch, onlyForced, type PlanOptions, planFor, previewEpoch } from './force-epoch.ts';
 import { compressedNotice, restartNotice, windDownNotice } from './notices.ts';
@@ -66,7 +66,7 @@ export class ContextManager<M = ChatMessage> {
   #messages: readonly M[] | undefined;
   #state: ManagerState;
   #notice: string | undefined;
-  #overhead: Beside;
+  #overhead: Overhead;
   /** The estimate for the request whose usage is recorded next. */
   #estimated: number | undefined;
   /** The estimate for the context that the provider counted last. */
@@ -168,8 +168,8 @@ export class ContextManager<M = ChatMessage> {
   }
 
   /** Estimates the size of a request before it is sent. The next recorded usage is compared with it. */
-  preflight(messages: readonly M[] = this.#view(), beside: Beside = {}): Preflight {
-    this.#overhead = { ...this.#overhead, ...beside };
+  preflight(messages: readonly M[] = this.#view(), overhead: Overhead = {}): Preflight {
+    this.#overhead = { ...this.#overhead, ...overhead };
     this.#estimated = this.#estimate(messages);
     const tokens = this.#toReal(this.#estimated);
     return { tokens, usagePct: this.#pctOf(tokens), fits: tokens <= this.#limit.requestTokens };
