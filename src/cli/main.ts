@@ -10,6 +10,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
+// The reader of a log may go away. Nobody is left to tell, and a gateway must go on: its agents still send requests.
+process.stderr.on('error', () => {});
+
 process.exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin.isTTY ? undefined : process.stdin,
   stdout: (text) => process.stdout.write(text),

@@ -1,4 +1,5 @@
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +26,30 @@ describe('the program, as it is published', () => {
     const { status, stderr } = spawnSync(node, [main, 'fit', MESSAGES], { stdio: [...stdio], encoding: 'utf8' });
     expect(stderr).toMatch(/^palimpsest: could not write to standard output: ENOSPC.*\n$/);
     expect(status).toBe(1);
+  });
+
+  it('goes on serving when the reader of its log is gone', async ({ onTestFinished }) => {
+    const [node, main] = program;
+    const args = [
+      'serve',
+      '--port',
+      '0',
+      '--store',
+      join(folder, 'store'),
+      '--upstream',
+      'anthropic=http://127.0.0.1:9',
+    ];
+    const env = { ...process.env, HOME: folder };
+    const gateway = spawn(node, [main, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    onTestFinished(() => {
+      gateway.kill('SIGKILL');
+    });
+    const [line] = await once(gateway.stdout.setEncoding('utf8'), 'data');
+    const [address] = /http:\/\/127\.0\.0\.1:\d+/.exec(line) ?? [];
+    gateway.stderr.destroy();
+    const ask = () => fetch(`${address}/v1/messages`, { method: 'POST', body: '{"model":"m","messages":[]}' });
+    for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(502);
+    expect(gateway.exitCode).toBeNull();
   });
 
   it.each(['-', '/dev/stdin', '<(cat "$LOG")', '- <(cat "$LOG")'])('replay %s reads a pipe', (source) => {
