@@ -163,8 +163,11 @@ export const doors: readonly Door[] = [
         const { messages: sent, ...rest } = await session.render({ maxHistoryTokens });
         return { ...rest, messages: sent.map((message) => sharedWith(messages[serialOf(message)], message) as object) };
       } finally {
-        await session?.close();
-        await rm(directory, { recursive: true, force: true });
+        try {
+          await session?.close();
+        } finally {
+          await rm(directory, { recursive: true, force: true });
+        }
       }
     },
   },
