@@ -35,10 +35,9 @@ export interface CoreFitOptions extends FitOptions {
  */
 export function fit<M>(messages: readonly M[], options: CoreFitOptions): FitResult<M> {
   const { parts = {}, ...rest } = given('fit', options ?? {});
-  const { format, policy } = rest;
+  const { format } = rest;
   if (typeof format !== 'object') throw badOption('fit option format', 'a format, such as anthropic', format);
-  if (policy === undefined) throw badOption('fit option policy', 'a policy, such as slidingWindow()', policy);
-  checkFitOptions(rest);
+  checkFitOptions(rest, ['policy']);
   checkOptions('fit option parts', parts, PART_RULES);
   const own = format as unknown as Format<M>;
   const coverage = growingCoverage(own, messages);

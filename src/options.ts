@@ -13,8 +13,8 @@ type Rules = Readonly<Record<string, Rule>>;
 export const rule = (expected: string, check: Check): Rule => ({ expected, check });
 
 /** The rules of options. Every function checks its options with these, so that all errors read the same. */
-export const count: Rule = rule('a whole number of 0 or more', (v) => Number.isInteger(v) && (v as number) >= 0);
-export const positive: Rule = rule('a whole number of 1 or more', (v) => Number.isInteger(v) && (v as number) >= 1);
+export const count: Rule = wholeNumber(0);
+export const positive: Rule = wholeNumber(1);
 export const amount: Rule = rule('a number of 0 or more', (v) => Number.isFinite(v) && (v as number) >= 0);
 export const flag: Rule = rule('true or false', (v) => typeof v === 'boolean');
 export const func: Rule = rule('a function', (v) => typeof v === 'function');
@@ -24,11 +24,15 @@ export const text: Rule = rule('a text', (v) => typeof v === 'string');
 export const oneOf = (...values: readonly string[]): Rule =>
   rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
 
+function wholeNumber(least: number): Rule {
+  return rule(`a whole number of ${least} or more`, (v) => Number.isInteger(v) && (v as number) >= least);
+}
+
 /** Throws BAD_OPTION for a value that breaks its rule, for an unknown name, and if a required option is missing. */
 export function checkOptions(of: string, options: object, rules: Rules, required: readonly string[] = []): void {
   for (const [name, value] of Object.entries(given(of, options))) {
     const found = Object.hasOwn(rules, name) ? rules[name] : undefined;
-    if (!found) throw optionItself(of, options, rules) ?? unknownOption(of, name, Object.keys(rules));
+    if (!found) throw unknownOption(of, name, Object.keys(rules));
     if (value !== undefined && !found.check(value)) throw badOption(`${of} option ${name}`, found.expected, value);
   }
   const missing = required.find((name) => (options as Readonly<Record<string, unknown>>)[name] === undefined);
@@ -50,31 +54,11 @@ export function badOption(name: string, expected: string, found: unknown): Palim
   return new PalimpsestError('BAD_OPTION', `Expected ${name} to be ${expected} but found ${show(found)}`);
 }
 
-/** A policy or a store in place of the options that have one. */
-function optionItself(of: string, options: object, rules: Rules): PalimpsestError | undefined {
-  const name = ['policy', 'store'].find((key) => rules[key]?.check(options));
-  if (name === undefined) return undefined;
-  const text = `Expected the options of ${of} to be an object but found its option ${name} itself; pass { ${name} }`;
-  return new PalimpsestError('BAD_OPTION', text);
-}
-
 function unknownOption(of: string, name: string, known: readonly string[]): PalimpsestError {
   const near = nearest(name, known);
   const hint = near ? `did you mean ${near}?` : `it takes ${known.join(', ') || 'no options'}.`;
-  const elsewhere = near ? undefined : elsewhereOf(name, known);
-  return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${elsewhere ?? hint}`);
+  return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${hint}`);
 }
-
-/** Where an option belongs that was passed one level too high, or to the wrong function. */
-function elsewhereOf(name: string, known: readonly string[]): string | undefined {
-  if (OF_POLICIES.includes(name) && known.includes('policy'))
-    return `it is an option of a policy, as in { policy: slidingWindow({ turns: 5 }) }`;
-  if (OF_STORES.includes(name) && known.includes('handleOf')) return 'fitAndStore of palimpsest/store takes it';
-  return undefined;
-}
-
-const OF_POLICIES = ['turns', 'window', 'keepFirst', 'keepLast', 'keepTools', 'minTokens', 'pinned', 'prices'];
-const OF_STORES = ['store', 'session', 'recordTurns'];
 
 const SHOWN_CHARS = 1000;
 
@@ -82,16 +66,15 @@ function show(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, SHOWN_CHARS)}'`;
   if (typeof value === 'function') return 'a function';
   if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (isPromise(value)) return 'a promise; await it first';
+  if (value instanceof Promise) return PROMISE;
   return kindOfValue(value) === 'object' ? 'an object' : String(value);
 }
 
 /** The kind of a value in a word: `typeof`, but null, lists and promises have their own. */
 export const kindOfValue = (value: unknown): string =>
-  value === null ? 'null' : Array.isArray(value) ? 'a list' : isPromise(value) ? 'a promise' : typeof value;
+  value === null ? 'null' : Array.isArray(value) ? 'a list' : value instanceof Promise ? PROMISE : typeof value;
 
-/** A value that somebody forgot to await. */
-export const isPromise = (value: unknown): boolean => value instanceof Promise;
+const PROMISE = 'a promise (await it)';
 
 /** The known word closest to a misspelt one, or undefined if none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {

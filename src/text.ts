@@ -76,13 +76,8 @@ const INVISIBLE =
 
 export function countLines(text: string): number {
   if (text === '') return 0;
-  const last = text.length - 1;
   let lines = 1;
-  for (let i = text.indexOf('\n'); i >= 0 && i < last; ) {
-    lines += 1;
-    // Empty lines are many, and a search for each takes longer than a look.
-    i = text[i + 1] === '\n' ? i + 1 : text.indexOf('\n', i + 1);
-  }
+  for (let i = text.indexOf('\n'); i >= 0 && i < text.length - 1; i = text.indexOf('\n', i + 1)) lines += 1;
   return lines;
 }
 

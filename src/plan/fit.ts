@@ -2,7 +2,19 @@ import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
-import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
+import {
+  anything,
+  badOption,
+  checkOptions,
+  count,
+  flag,
+  func,
+  kindOfValue,
+  oneOf,
+  positive,
+  rule,
+  text,
+} from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { withJsonSchemas } from '../tokens/json-schemas.ts';
@@ -113,7 +125,7 @@ export const FIT_RULES = {
 };
 
 function isFacts(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  if (kindOfValue(value) !== 'object') return false;
   const { idleMs = 0, cacheLifeMs = 0, epochs = [], ...unknown } = value as CacheFacts;
   const isTime = (time: unknown): boolean => typeof time === 'number' && time >= 0;
   return isTime(idleMs) && isTime(cacheLifeMs) && areEpochs(epochs) && Object.keys(unknown).length === 0;
@@ -147,7 +159,8 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   });
 }
 
-export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, FIT_RULES);
+export const checkFitOptions = (options: FitOptions, required?: readonly string[]): void =>
+  checkOptions('fit', options, FIT_RULES, required);
 
 /** The options of `fitInFormat`. */
 export interface PolicyOptions extends FitOptions {

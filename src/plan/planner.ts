@@ -188,8 +188,8 @@ export class Planner<M> {
     const { messages, results } = this.#ledger;
     // Also if its turn is left out by now.
     const wasFitted = results.some((result) => result?.masked && result.why === undefined);
-    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptResults() : this.#keptResults;
-    if ([...kept].every(([segment, later]) => this.#keptResults.get(segment) === later)) return;
+    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptResults(this.#keptResults) : undefined;
+    if (!kept) return;
     this.#keptResults = kept;
     ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
     this.#progress = noProgress(this.#policy);

@@ -2,14 +2,13 @@ import { PalimpsestError } from '../errors.ts';
 import { forgetCoverage, growingCoverage } from '../formats/coverage.ts';
 import { formatByName, guessFormat, isCertain, isOfFormat } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { isPromise, kindOfValue } from '../options.ts';
+import { kindOfValue } from '../options.ts';
 import { fitsNone, readsLittle } from './unknown-format.ts';
 
 /** The format of a list: the named one, or the detected one. Throws if the format reads little of its text. */
 export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
   if (!Array.isArray(messages)) {
-    const advice = isPromise(messages) ? 'await it first' : 'pass the array itself';
-    const message = `Expected a list of messages but found ${kindOfValue(messages)}; ${advice}`;
+    const message = `Expected a list of messages but found ${kindOfValue(messages)}; pass the array itself`;
     throw new PalimpsestError('BAD_INPUT', message);
   }
   const format = formatOf<M>(messages, named);

@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
 import type { ListCoverage } from '../formats/coverage.ts';
-import { asList, asString, isRecord } from '../formats/lens.ts';
+import { asList, asString } from '../formats/lens.ts';
 import type { AnyFormat } from '../message.ts';
-import { isPromise, kindOfValue } from '../options.ts';
+import { kindOfValue } from '../options.ts';
 
 /** The error for a list that looks like none of the formats. */
 export const fitsNone = (messages: readonly unknown[]): PalimpsestError =>
@@ -33,9 +33,9 @@ const unknownFormat = (found: string, advice: string): PalimpsestError =>
 
 /** One message in a few words: its fields, and the types of its parts. */
 function describe(messages: readonly unknown[], index: number): string {
-  const message = messages[index];
-  if (!isRecord(message) || Array.isArray(message) || isPromise(message))
-    return `message ${index}: ${kindOfValue(message)}`;
+  const message = messages[index] as Readonly<Record<string, unknown>>;
+  const kind = kindOfValue(message);
+  if (kind !== 'object') return `message ${index}: ${kind}`;
   const role = asString(message.role ?? message.type);
   const parts = asList(message.content ?? message.parts).map((part) => asString(part.type) ?? Object.keys(part)[0]);
   const said = [

@@ -150,9 +150,10 @@ export class Arrivals<M> {
     return isChanged;
   }
 
-  /** Results that cannot have been masked before the result in that segment came: see `keptResults`. */
-  keptResults(): ReadonlyMap<number, number> {
-    return keptResults(this.#ledger);
+  /** Results that cannot have been masked before the result in that segment came: see `keptResults`. Undefined if that is known. */
+  keptResults(known: ReadonlyMap<number, number>): ReadonlyMap<number, number> | undefined {
+    const kept = keptResults(this.#ledger);
+    return [...kept].every(([segment, later]) => known.get(segment) === later) ? undefined : kept;
   }
 
   /** The referrers that this request may have made wrong, oldest first. */

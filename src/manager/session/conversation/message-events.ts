@@ -1,6 +1,5 @@
 import { PalimpsestError } from '../../../errors.ts';
-import { isRecord } from '../../../formats/lens.ts';
-import { isPromise, kindOfValue } from '../../../options.ts';
+import { kindOfValue } from '../../../options.ts';
 import type { MessageWriter } from '../../message-writer.ts';
 import { placeResults } from '../../open-calls.ts';
 import type { ToolResult } from '../../tool-call.ts';
@@ -14,16 +13,12 @@ export function messageEvents<M>(messages: readonly M[]): MessageEvent<M>[] {
 }
 
 function checkMessage(message: unknown): void {
-  if (isRecord(message) && !Array.isArray(message) && !isPromise(message)) return;
+  const kind = kindOfValue(message);
+  if (kind === 'object') return;
   const advice = Array.isArray(message)
     ? 'add(...messages) takes them one by one'
-    : isPromise(message)
-      ? 'await it first'
-      : 'add one such as { role, content }';
-  throw new PalimpsestError(
-    'BAD_INPUT',
-    `Expected a message to be an object but found ${kindOfValue(message)}; ${advice}`,
-  );
+    : 'add one such as { role, content }';
+  throw new PalimpsestError('BAD_INPUT', `Expected a message to be an object but found ${kind}; ${advice}`);
 }
 
 /** The events that add results to a conversation, each right after the reply that made its call. */
