@@ -51,9 +51,10 @@ interface World {
   readonly growth: number;
 }
 
-const steady: readonly World[] = Object.entries(lengths).flatMap(([name, of]) =>
-  Object.entries(effects).map(([effect, what]) => ({ name, effect, of, what, growth: 0 })),
-);
+const { 'rare giants': giant, ...ordinary } = lengths;
+const worldsOf = ([name, of]: readonly [string, Lengths]): World[] =>
+  Object.entries(effects).map(([effect, what]) => ({ name, effect, of, what, growth: 0 }));
+const steady = Object.entries(ordinary).flatMap(worldsOf);
 const common = steady.filter(({ name }) => name === 'lognormal');
 const growing = common.map((world) => ({ ...world, name: 'lognormal, costs grow by 50 %', growth: 0.5 }));
 const chosen = isFull ? [...steady, ...growing] : [...common, ...growing];
@@ -75,6 +76,8 @@ interface Counted {
 }
 
 const counted: Counted[] = [];
+/** The intervals do not cover this traffic: it is counted apart. */
+const countedGiants: Counted[] = [];
 
 describe('the intervals of the report', () => {
   it.each(chosen)('hold as often as stated: $name, $effect', { timeout: 3_600_000 }, (world) => {
@@ -87,9 +90,15 @@ describe('the intervals of the report', () => {
     if (what === NO_EFFECT) expect(result.alarms).toBeLessThanOrEqual(REPEATS - least);
   });
 
+  it.runIf(isFull).each(worldsOf(['rare giants', giant]))(
+    'are counted where a few sessions cost nearly all: $name, $effect',
+    { timeout: 3_600_000 },
+    (world) => void countedGiants.push(runWorld(world)),
+  );
+
   it.runIf(isFull)('are written down', () => {
     const text = readFileSync(DOC, 'utf8');
-    const tables = { single: singleTable(), daily: dailyTable() };
+    const tables = { single: singleTable(counted), daily: dailyTable(), giants: singleTable(countedGiants) };
     const written = Object.entries(tables).reduce(
       (all, [table, rows]) =>
         all.replace(new RegExp(`(<!-- ${table} -->\n)[\\s\\S]*?(<!-- /${table} -->)`), `$1\n${rows}\n\n$2`),
@@ -229,10 +238,10 @@ const TITLES: Readonly<Record<Name, string>> = {
 const percent = (held: number, of: number): string => (of === 0 ? 'too few' : `${((100 * held) / of).toFixed(1)} %`);
 
 /** The worst and the mean over the kinds of traffic. */
-function singleTable(): string {
+function singleTable(worlds: readonly Counted[]): string {
   const rows = MEASURES.map((measure) =>
     LOOKS.map((_, look) => {
-      const shares = counted.flatMap(({ single }) => {
+      const shares = worlds.flatMap(({ single }) => {
         const { held = 0, of = 0 } = single[measure][look] ?? {};
         return of === 0 ? [] : [held / of];
       });
@@ -248,13 +257,13 @@ function singleTable(): string {
 
 function dailyTable(): string {
   const head = ['traffic', ...MEASURES.map((measure) => TITLES[measure]), 'harm reported'];
-  const rows = counted.map(({ name, effect, daily, alarms }) => [
+  const rows = [...counted, ...countedGiants].map(({ name, effect, daily, alarms }) => [
     `${name}, ${effect}`,
     ...MEASURES.map((measure) => percent(daily[measure], REPEATS)),
     percent(alarms, REPEATS),
   ]);
   const moving = MEASURES.map((measure) => percent(Math.min(...counted.map((one) => one.moving[measure])), REPEATS));
-  return [head, head.map(() => '---'), ...rows, ['the last 7 days only, worst of all', ...moving, '']]
+  return [head, head.map(() => '---'), ...rows, ['the last 7 days only, worst without giants', ...moving, '']]
     .map((row) => `| ${row.join(' | ')} |`)
     .join('\n');
 }

@@ -148,13 +148,13 @@ describe('palimpsest fit', () => {
     expect(stderr).toMatch(/^palimpsest fit: .*found: a file; .*\n$/);
   });
   it('takes a format, and bound thinking', async () => {
-    const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });
+    const { code, stdout } = await fitted(['--format', 'chat', '--bound-thinking', 'keep'], { stdin: list });
     expect([code, JSON.parse(stdout)]).toEqual([0, messages]);
   });
-  it('says that the format that was named reads no result where another one does', async () => {
-    const { code, stderr } = await fitted(['--format', 'anthropic'], { stdin: list });
-    const said = 'palimpsest fit: --format anthropic reads no tool result in these messages, and chat reads 6\n';
-    expect([code, stderr]).toEqual([0, said]);
+  it('refuses a format that reads no result where another one does', async () => {
+    const { code, stdout, stderr } = await fitted(['--format', 'anthropic'], { stdin: list });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain('found 6 results of tools that chat reads, and anthropic, which was named, reads none');
     expect((await fitted(['--format', 'chat'], { stdin: list })).stderr).toBe('');
   });
 });

@@ -1,6 +1,5 @@
 import { knownContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
-import { detectFormat } from '../formats/index.ts';
 import { isRecord } from '../formats/lens.ts';
 import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
 import { defined } from '../options.ts';
@@ -93,7 +92,6 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
       ? fit(input.messages, options)
       : await fitInto(values.store, input.messages, { ...options, ...defined({ session: values.session }) });
   warnOfUnknownModel(options, io);
-  warnOfFormat(input.messages, options, io);
   const report = (): string => toJson({ ...fitted.report, results: changedResults(input.messages, fitted, options) });
   if (values.show) io.stdout(values.json ? report() : showFit(input.messages, fitted, options, io));
   else io.stdout(input.write(fitted.messages));
@@ -109,23 +107,6 @@ function warnOfUnknownModel({ model, maxTokens }: FitOptions, io: Io): void {
     `palimpsest fit: the context window of ${quote(model, 80)} is not known, so ${assumed} tokens are assumed; --max-tokens sets it\n`,
   );
 }
-
-/** With a format that reads no result, nothing is masked, and a cut may take a result from its call. */
-function warnOfFormat(messages: readonly object[], { format }: FitOptions, io: Io): void {
-  const likely = format === undefined ? undefined : detectFormat(messages);
-  if (likely === undefined || resultsIn(messages, format) > 0) return;
-  const count = resultsIn(messages, likely);
-  if (count === 0) return;
-  const found = count === 1 ? 'one' : count;
-  io.stderr(
-    `palimpsest fit: --format ${format} reads no tool result in these messages, and ${likely} reads ${found}\n`,
-  );
-}
-
-const resultsIn = (messages: readonly object[], format: FitOptions['format']): number =>
-  resolveFormat(messages, format)
-    .view(messages)
-    .filter(({ kind }) => kind === 'observation').length;
 
 interface StoredFitOptions extends FitOptions {
   readonly session?: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { samples } from '../../test/support/format-samples.ts';
-import { detectFormat, fit, fitAndStore, HistoryReducer, PalimpsestError, slidingWindow } from '../index.ts';
+import { anthropic, detectFormat, fit, fitAndStore, HistoryReducer, PalimpsestError, slidingWindow } from '../index.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 
 const LONG = 'line of a file, with words in it\n'.repeat(60);
@@ -98,6 +98,18 @@ describe('a list whose text a format does not read', () => {
     expect(code).toBe('UNKNOWN_FORMAT');
     expect(message).toContain(`the format that was named, ${format}, reads`);
     expect(message).toContain('name another format');
+  });
+
+  it('is refused if the named format reads its text, but no result that another format reads', () => {
+    const list = samples.find(({ name }) => name === 'openai-chat')?.messages as object[];
+    const { code, message } = errorOf(() => fit(list, { format: 'anthropic' }));
+    expect(code).toBe('UNKNOWN_FORMAT');
+    expect(message).toMatch(
+      /found (a result|\d+ results) of tools that openai-chat reads, and anthropic, which was named, reads none/,
+    );
+    // A custom format may read results in its own way.
+    const own = { ...anthropic, view: anthropic.view.bind(anthropic) };
+    expect(() => fit(list, { format: own })).not.toThrow();
   });
 
   it('is refused at every door', async () => {

@@ -1,11 +1,14 @@
 import { PalimpsestError } from '../errors.ts';
-import { forgetCoverage, growingCoverage } from '../formats/coverage.ts';
-import { formatByName, guessFormat, isCertain, isOfFormat } from '../formats/detect-format.ts';
+import { coverageOf, forgetCoverage, growingCoverage } from '../formats/coverage.ts';
+import { formatByName, formats, guessFormat, isCertain, isOfFormat } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { kindOfValue } from '../options.ts';
-import { fitsNone, readsLittle } from './unknown-format.ts';
+import { fitsNone, readsLittle, readsNoResult } from './unknown-format.ts';
 
-/** The format of a list: the named one, or the detected one. Throws if the format reads little of its text. */
+/**
+ * The format of a list: the named one, or the detected one. Throws if the format reads little of its text, or no result although another
+ * one does: nothing would be masked, and a cut could take a result from its call.
+ */
 export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
   if (!Array.isArray(messages)) {
     const message = `Expected a list of messages but found ${kindOfValue(messages)}; pass the array itself`;
@@ -16,10 +19,20 @@ export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | Form
   if (messages.length === 0) return format;
   const coverage = growingCoverage(format, messages);
   const isNamed = named !== undefined;
-  if (isOfFormat(format.name, coverage, { messages, isNamed })) return format;
+  const isOf = isOfFormat(format.name, coverage, { messages, isNamed });
+  const other = isOf && isNamed && coverage.pairs === 0 ? otherReader(messages, format) : undefined;
+  if (isOf && !other) return format;
   // The caller may repair a message in place.
   forgetCoverage(messages);
-  throw readsLittle(messages, format, { coverage, isNamed });
+  throw other ? readsNoResult(format.name, other) : readsLittle(messages, format, { coverage, isNamed });
+}
+
+/** The format that a list looks like, if that reads results and is not the one that was named. A custom format may read them in its own way. */
+function otherReader(messages: readonly unknown[], named: AnyFormat) {
+  const name = named === formats[named.name as FormatName] ? guessFormat(messages) : undefined;
+  if (name === undefined || name === named.name) return undefined;
+  const { pairs } = coverageOf(formatByName(name), messages);
+  return pairs > 0 ? { name, pairs } : undefined;
 }
 
 /** Throws if a format reads little of a list that has changed in place since it was resolved. */

@@ -26,6 +26,13 @@ export function readsLittle(
   return unknownFormat(found, isNamed ? 'name another format, or none' : FORMAT_IS);
 }
 
+/** The error for a format that was named and reads no result where another one does. */
+export const readsNoResult = (named: string, { name, pairs }: { readonly name: string; readonly pairs: number }) =>
+  unknownFormat(
+    `found ${pairs === 1 ? 'a result' : `${pairs} results`} of tools that ${name} reads, and ${named}, which was named, reads none`,
+    'name another format, or none',
+  );
+
 const FORMAT_IS = 'pass { format } to say which it is';
 
 const unknownFormat = (found: string, advice: string): PalimpsestError =>

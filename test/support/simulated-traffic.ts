@@ -17,10 +17,12 @@ export const NO_EFFECT: Effect = { hides: 0, lengthens: 1, harms: 0 };
 /** The number of requests of a session. */
 export type Lengths = (random: () => number) => number;
 
-export const lengths: Readonly<Record<'lognormal' | 'wide lognormal' | 'Pareto', Lengths>> = {
+export const lengths: Readonly<Record<'lognormal' | 'wide lognormal' | 'Pareto' | 'rare giants', Lengths>> = {
   lognormal: (random) => 12 * Math.exp(0.8 * normal(random)),
   'wide lognormal': (random) => 10 * Math.exp(1.2 * normal(random)),
   Pareto: (random) => 5 * (1 - random()) ** (-1 / 1.8),
+  /** One session in fifty costs hundreds of times as much as the others. */
+  'rare giants': (random) => (random() < 0.02 ? 600 : 6 * Math.exp(0.5 * normal(random))),
 };
 
 export interface SessionSpec {
