@@ -1,22 +1,35 @@
 import type { Socket } from 'node:net';
 import { answerLimits } from '../../limits.ts';
 
+/** Hears of what goes over a connection. */
+export interface ConnectionWatch {
+  /** The head of a request is sent. */
+  requested(): void;
+  /** Bytes of an answer came, if only of a `100 Continue`. */
+  answered(): void;
+}
+
 /**
  * Skips every `100 Continue` that an upstream sends before an answer. A proxy has to (RFC 9110, 15.2.1), but undici treats an unrequested
  * one as a broken answer and ends the connection.
  */
-export function skipContinue<S extends Socket>(socket: S): S {
+export function skipContinue<S extends Socket>(socket: S, watch: ConnectionWatch): S {
   const read = socket.read.bind(socket);
   const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
   let isHeadNext = false;
   let held: Buffer | undefined;
   socket.write = ((data: unknown, ...rest: unknown[]) => {
-    if (isRequestHead(data)) isHeadNext = true;
+    // undici writes the head of each request as one text; bodies are bytes, sizes of chunks are short texts.
+    if (typeof data === 'string' && data.includes(REQUEST_LINE_END)) {
+      isHeadNext = true;
+      watch.requested();
+    }
     return write(data, ...rest);
   }) as S['write'];
   socket.read = (size) => {
     const chunk = read(size) as Buffer | null;
     if (!isHeadNext || chunk === null) return chunk;
+    watch.answered();
     const rest = withoutContinue(held ? Buffer.concat([held, chunk]) : chunk);
     held = rest.isWhole ? undefined : rest.bytes;
     if (!rest.isWhole) return null;
@@ -25,9 +38,6 @@ export function skipContinue<S extends Socket>(socket: S): S {
   };
   return socket;
 }
-
-/** undici writes the head of each request as one text; bodies are bytes, sizes of chunks are short texts. */
-export const isRequestHead = (data: unknown): boolean => typeof data === 'string' && data.includes(REQUEST_LINE_END);
 
 const REQUEST_LINE_END = ' HTTP/1.1\r\n';
 const CONTINUE = Buffer.from('HTTP/1.1 100');

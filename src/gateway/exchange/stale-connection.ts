@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { requestLimits } from '../../limits.ts';
-import { isRequestHead } from './skip-continue.ts';
+import type { ConnectionWatch } from './skip-continue.ts';
 
 /** An upstream closed a connection just as a request was sent on it. */
 class StaleConnectionError extends Error {
@@ -16,25 +16,10 @@ const stale = new WeakSet<Error>();
 export const isStale = (error: Error): boolean => stale.has(error);
 
 /** Marks the errors of requests that were sent on a connection while the upstream closed it. */
-export function markStale<S extends Socket>(socket: S): S {
-  const read = socket.read.bind(socket);
-  const write = socket.write.bind(socket) as (...given: unknown[]) => boolean;
+export function markStale(socket: Socket): ConnectionWatch {
   let requests = 0;
   let sentAt = 0;
   let isUnanswered = false;
-  socket.write = ((data: unknown, ...rest: unknown[]) => {
-    if (isRequestHead(data)) {
-      requests += 1;
-      sentAt = performance.now();
-      isUnanswered = true;
-    }
-    return write(data, ...rest);
-  }) as S['write'];
-  socket.read = (size) => {
-    const chunk = read(size);
-    if (chunk !== null) isUnanswered = false;
-    return chunk;
-  };
   const isClosedAsIdle = (): boolean =>
     requests > 1 && isUnanswered && performance.now() - sentAt < requestLimits.staleMs;
   socket.on('end', () => {
@@ -43,5 +28,14 @@ export function markStale<S extends Socket>(socket: S): S {
   socket.on('error', (error) => {
     if (isClosedAsIdle()) stale.add(error);
   });
-  return socket;
+  return {
+    requested: () => {
+      requests += 1;
+      sentAt = performance.now();
+      isUnanswered = true;
+    },
+    answered: () => {
+      isUnanswered = false;
+    },
+  };
 }

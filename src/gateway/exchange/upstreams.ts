@@ -47,7 +47,7 @@ const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
 
 const connect: buildConnector.connector = (options, done) =>
   connectPlainly(options, (error, socket) =>
-    error ? done(error, null) : done(null, readAfterWriteError(skipContinue(markStale(socket)))),
+    error ? done(error, null) : done(null, readAfterWriteError(skipContinue(socket, markStale(socket)))),
   );
 
 /** Splits the address of an upstream into its origin and its path. */
