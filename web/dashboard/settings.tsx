@@ -80,7 +80,7 @@ const NAMES: Readonly<Record<string, string>> = {
   boundThinking: 'signed thinking',
 };
 
-/** What a setting is, in words: an address is that of a provider. */
+/** The name of a setting in words. Addresses are named by their provider. */
 const nameOf = (name: string, value: unknown): string =>
   NAMES[name] ?? (/^https?:/.test(String(value)) ? `upstream ${name}` : name);
 

@@ -126,7 +126,7 @@ class Conversation {
   #places = new Map<string, { readonly lines: number; readonly messages: number }>();
   /** Lines that a compaction keeps. They are sent after the summary. */
   #kept: readonly Fields[] = [];
-  /** What this context has of the prompt. Newer versions log it at the start, some of it twice. */
+  /** The parts of the prompt that this context has. Newer versions log them at the start, some of them twice. */
   #prompted = new Set<string>();
 
   constructor(others: OtherSessions) {

@@ -45,7 +45,7 @@ async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
 /** A folder of this name inside another has packages, and no logs. */
 const PACKAGES = 'node_modules';
 
-/** All files in a folder, at any depth. The storage of OpenCode stands for its sessions. Links to folders are not followed: they may lead in circles. Nor are pipes, which may never end. */
+/** All files in a folder, at any depth. Of OpenCode's storage, only its sessions. Leaves out links to folders, which may lead in circles, and pipes, which may never end. */
 async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
     onSkip(folder, reasonOf(error));

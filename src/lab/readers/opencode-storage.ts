@@ -4,7 +4,7 @@ import { asString, isRecord } from '../../formats/lens.ts';
 import { type Fields, parseObject } from './json-values.ts';
 import { fieldsOf } from './usage.ts';
 
-/** The folders of OpenCode's storage. Only files of the first stand for sessions; messages and their parts are files of their own. */
+/** The folders of OpenCode's storage. The first has a file for each session; messages and their parts are in other files. */
 export const STORAGE_FOLDERS = ['session', 'message', 'part'];
 
 /** Whether a record is a session of the storage folder. */

@@ -92,7 +92,7 @@ export interface ManagerState {
   readonly hasTriedMask: boolean;
 }
 
-/** What a request has besides its messages, as far as it counts. */
+/** The system prompt and the tools of a request, which count towards its size. */
 export interface Overhead {
   /** The system prompt. */
   readonly system?: unknown;
